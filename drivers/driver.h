@@ -21,8 +21,8 @@
 
 namespace urma::drivers {
 
-// Where the segments in memory of the medium are mapped in this process. Only for prefetching cache
-// lines: whether a segment may be accessed is decided by `Ways::hold`.
+// The address at which the medium's memory for segments is mapped in this process. Only for
+// prefetching cache lines: `Ways::hold` decides whether a segment may be accessed.
 struct MappedMemory {
   std::byte* base = nullptr;
   uint64_t granule_bytes = 0;
@@ -46,17 +46,19 @@ struct PortFacts {
   Eid eid;
   // The largest payload of a UB packet in bytes: a power of two, 1024 to 65536.
   uint32_t mtu = 1024;
-  // How many bytes the port can hold that have not been received yet.
+  // The most bytes that wait in the port until they are received.
   uint32_t buffer_bytes = 0;
-  // It loses nothing and keeps the order between two endpoints. Such a port has `ways`.
+  // Whether the medium loses nothing and keeps the order between two endpoints. Such a port has
+  // `ways`.
   bool lossless = false;
-  // The addresses of its paths, `self` first; empty if it has only one path.
+  // The addresses of the port's paths, `self` first; empty if the port has only one path.
   std::vector<Endpoint> paths = {};
   // How traffic is spread over the paths, unless the application chooses.
   Balance balance = Balance::slice;
-  // Packets between two endpoints overtake one another as a rule: several paths, injected delays.
+  // Whether packets between two endpoints often overtake one another, because of several paths or
+  // injected delays.
   bool reorders = false;
-  // The mapped segments; empty if it has no `memory`.
+  // The mapped segments; empty if the port has no `memory`.
   MappedMemory mapped = {};
   // The file whose file system has the memory for the ways to peers. The path is empty if there is
   // none.
@@ -66,9 +68,9 @@ struct PortFacts {
     std::string cure = {};  // for people: what to do when all ways that it has room for are in use
   };
   Backing backing = {};
-  // For people: what was chosen, and why.
+  // A text for people: the values that the port chose, and why.
   std::string description;
-  // The same, one by one: the options of the device string, and the values in effect.
+  // The options of the device string and the values in effect, one by one.
   SettingList settings;
 };
 
@@ -102,7 +104,7 @@ class VirtualClock {
     virtual ~Driven() = default;
     virtual Time pass(Time now) = 0;
   };
-  // Call it for each endpoint of the engine.
+  // Attaches an engine at one of its endpoints. The engine calls it for each of these.
   virtual void attach(Driven& driven, const Endpoint& at) = 0;
   virtual void detach(Driven& driven) = 0;
   // Runs the engine at the current time, because something was posted to it.
@@ -162,7 +164,8 @@ class SegmentMemory {
   // another moment.
   virtual void revoke(const Lease& lease) = 0;
   virtual void revoke_all() = 0;
-  // Returns whether a device still holds the memory. May ask the system whether its process exists.
+  // Returns whether a device still holds the memory. May ask the system whether that device's
+  // process exists.
   virtual bool held(const Lease& lease) = 0;
   // For memory that is revoked, and held for longer than its owner waits: replaces the owner's
   // pages by private copies with the same content, so that later stores of the holder have no
@@ -172,20 +175,21 @@ class SegmentMemory {
   // Returns whether other devices may use the memory without holding it. Such memory must be moved
   // as soon as it is revoked.
   virtual bool loose(const Lease& lease) const = 0;
-  // Returns whether it was moved, so that only its owner can access it.
+  // Returns whether the memory was moved, so that only its owner can access it.
   virtual bool moved(const Lease& lease) const = 0;
   // Undoes `move`; the content is undefined afterwards. Returns false if that failed: the lease
   // must then be kept. Not to be called in a pass.
   virtual bool restore(const Lease& lease) = 0;
-  // Returns the pages to the system, for memory that is revoked, restored and not held. Not to be
+  // Releases the pages to the system, for memory that is revoked, restored and not held. Not to be
   // called in a pass.
   virtual void empty(const Lease& lease) = 0;
   // Ends the lease of revoked memory. As long as a device still holds the memory, it may write to
   // it, so it is not allocated again until then.
   virtual void give_back(const Lease& lease) = 0;
-  // Lists the memory in the medium, of any owner, that is revoked and held. Returns how many
-  // entries it wrote, at most `most_quarantined`.
+  // The most entries that `quarantined` writes.
   static constexpr size_t most_quarantined = 256;
+  // Lists the memory in the medium, of any owner, that is revoked and held. Returns how many
+  // entries it wrote.
   virtual size_t quarantined(std::span<Quarantined> out) = 0;
   // Sets the judge of wrong tokens. It must live until no pass uses the port any longer. With null,
   // all requests are answered.
@@ -194,8 +198,8 @@ class SegmentMemory {
 
 class PacketPort;
 
-// A port that consists of several ports, which can be added and removed while it is open. Called by
-// the thread that runs the port, except `prepare`.
+// A port that consists of several ports, which can be added and removed while it is open. The
+// thread that runs the port calls all functions except `prepare`.
 class PathPorts {
  public:
   virtual ~PathPorts() = default;
@@ -206,7 +210,8 @@ class PathPorts {
     virtual ~Joining() = default;
     virtual const Endpoint& self() const = 0;
   };
-  // Opens a port. Any thread; not in a pass, because it may take long. Errors: those of open.
+  // Opens a port. Any thread may call it, but not in a pass, because it may take long. Errors:
+  // those of open.
   virtual Result<std::unique_ptr<Joining>> prepare(std::string_view device) = 0;
   // Adds the port as path number `place`, which must be unused.
   virtual void join(uint8_t place, Joining& joining) = 0;
@@ -233,7 +238,7 @@ class PacketPort {
   // port may read the memory that a frame's pieces name until `settled` has counted the frame, and
   // never after that. A frame that was taken may be lost in the medium.
   virtual size_t send(std::span<TxFrame* const> frames, Time now) = 0;
-  // Returns lent frames unsent.
+  // Gives lent frames back unsent.
   virtual void unlend(std::span<TxFrame* const> frames) = 0;
   // Returns the number of frames, of those that `send` has taken since open, that the port will not
   // read again, counted in the order in which `send` took them. It never decreases, and reaches all
@@ -247,25 +252,26 @@ class PacketPort {
   virtual size_t receive(std::span<RxFrame> frames, Time now) = 0;
   virtual void release(std::span<const RxFrame> frames) = 0;
 
-  // Descriptors of which one becomes readable when frames may have arrived, although the next call
-  // of `receive` may not return any yet. Constant after open, at most `most_descriptors`; empty if
-  // the medium has none.
+  // Returns descriptors, of which at least one becomes readable when frames may have arrived; the
+  // next call of `receive` may nevertheless return none. They are constant after open, and at most
+  // `most_descriptors`. The span is empty if the medium has none.
   static constexpr size_t most_descriptors = 4 * most_paths;
   virtual std::span<const int> descriptors() const = 0;
-  // Returns the bell at which the thread that runs this port sleeps, and which senders ring. Null
+  // Returns the bell at which the thread that runs this port sleeps, and which senders ring; null
   // if it sleeps at the descriptors.
   virtual Bell* bell() { return nullptr; }
   // Returns the ways to the peers of a lossless medium, on which frames are sent only if there is
-  // room for them. Null if the medium is not lossless.
+  // room for them; null if the medium is not lossless.
   virtual Ways* ways() { return nullptr; }
-  // Returns the memory of the medium for segments. Null if it has none.
+  // Returns the memory of the medium for segments, or null if it has none.
   virtual SegmentMemory* memory() { return nullptr; }
-  // Adds and removes ports. Null if this port does not consist of several.
+  // Returns the interface that adds and removes ports, or null if this port does not consist of
+  // several.
   virtual PathPorts* path_ports() { return nullptr; }
   // Returns the time at which `receive` must be called even if nothing arrives, because a delayed
-  // frame or the gathered data of a wrapper is due then. `never` if there is none.
+  // frame or the gathered data of a wrapper is due then. Returns `never` if there is none.
   virtual Time next_arrival() const { return never; }
-  // Returns the clock of a simulated medium. Null otherwise.
+  // Returns the clock of a simulated medium, or null for other media.
   virtual VirtualClock* clock() { return nullptr; }
   // Ends as if its process had been killed: notifies no peer, leaves what the system would leave,
   // and does not release received frames. Only destruction may follow. For simulations; a port that
@@ -281,8 +287,8 @@ struct Driver {
   using Pair = std::array<std::string_view, 2>;
   std::span<const Pair> pairs;
   Result<std::unique_ptr<PacketPort>> (*open)(const DeviceString& device);
-  // How its device strings are written (FormInfo). `options` asks the reader for each option of the
-  // form, as `open` does.
+  // One way to write the driver's device strings (FormInfo). `options` asks the reader for each
+  // option of the form, as `open` does.
   struct Form {
     std::string_view text;
     std::string_view meaning;
@@ -295,7 +301,7 @@ struct Driver {
 
 // Returns all drivers in this build.
 std::span<const Driver* const> all_drivers();
-// Their descriptions, for list_drivers. Opens nothing.
+// Returns the descriptions of all drivers, for list_drivers. Opens no port.
 std::vector<DriverInfo> describe_drivers();
 // Opens the port of a parsed device string, wrappers included. Errors: those of urma::open.
 Result<std::unique_ptr<PacketPort>> open_port(const DeviceString& device);

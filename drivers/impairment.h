@@ -12,8 +12,8 @@ namespace urma::drivers {
 
 // Losses, delays and damage of packets on their way. Fractions are probabilities for each packet.
 struct Impairment {
-  // Which packets can be lost. `first` and `last`: of a slice, when it is sent for the first time,
-  // so that retransmissions are not lost.
+  // The packets that can be lost. `first` and `last` mean the first or last packet of a slice, when
+  // it is sent for the first time, so that retransmissions are not lost.
   enum class Only : uint8_t { all, data, acks, first, last };
 
   double loss = 0;       // lost
@@ -87,8 +87,8 @@ struct Impairment {
 // when the line is busy, and which packets were sent before.
 class ImpairedLine {
  public:
-  // Decides the fate of a packet. `packet`: its beginning, at least the transport header; `bytes`:
-  // its length.
+  // Decides the fate of a packet. `packet` is its beginning, at least the transport header; `bytes`
+  // is its length.
   Impairment::Fate decide(const Impairment& impairment, std::span<const std::byte> packet,
                           uint64_t bytes, Time now, Prng& prng);
 

@@ -10,8 +10,9 @@
 
 namespace urma::drivers {
 
-// How late a device reads the memory that its frames name, and how late it reports that. A NIC is
-// late, and `sim` and `fault` imitate it. All fields are zero for a device that copies in `send`.
+// The delays after which a device reads the memory that its frames name, and reports that it has
+// read it. A NIC has such delays, and `sim` and `fault` imitate them. All fields are zero for a
+// device that copies in `send`.
 struct Lateness {
   Duration hold{};           // from `send` until the memory is read and the packet leaves
   Duration hold_jitter{};    // added to it, uniformly distributed
@@ -37,7 +38,7 @@ class LateFrames {
     return taken_ - settled_ == held_.size() ||
            (lateness_.ring != 0 && taken_ - settled_ >= lateness_.ring);
   }
-  // Adds a frame. Must not be full.
+  // Adds a frame. The device must not be full.
   void take(TxFrame* frame, Time now, Prng& prng);
   // Returns the next frame whose memory is due to be read, or null. The caller reads it
   // immediately.
@@ -60,7 +61,7 @@ class LateFrames {
 
   const Lateness lateness_;
   std::vector<Held> held_;
-  // How many frames have been taken, read and settled.
+  // The numbers of frames that have been taken, read and settled.
   uint64_t taken_ = 0;
   uint64_t read_ = 0;
   uint64_t settled_ = 0;

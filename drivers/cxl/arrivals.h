@@ -11,10 +11,10 @@
 
 namespace urma::drivers::cxl {
 
-// The rings from which a device receives: takes turns among them, lends the messages where they
-// lie, and gives the lines back when all that was lent of a ring has been released. Owns the
-// receiving end of each ring. Does not look for rings: CxlPort adds them. Only the thread that runs
-// the engine calls it.
+// The rings from which a device receives: takes turns among them, lends the messages in place, and
+// frees a ring's lines for its sender once all messages that were lent from it have been released.
+// Owns the receiving end of each ring. Does not look for rings: CxlPort adds them. Only the thread
+// that runs the engine calls it.
 class Arrivals {
  public:
   Arrivals(const SharedWords& words, const Slots& slots);
@@ -23,7 +23,7 @@ class Arrivals {
   bool quiet() const {
     if (sources_.empty()) return true;
     if (sources_.size() > 1) return false;
-    // As a rule there is one peer, and nothing from it.
+    // As a rule there is one peer, and no message from it.
     const Source& only = all_[sources_[0]];
     return !only.ring.any() && !only.ended;
   }
@@ -31,8 +31,8 @@ class Arrivals {
   size_t receive(std::span<RxFrame> frames, bool all, PortCounters& counters);
   void release(std::span<const RxFrame> frames);
 
-  // Begins to receive from a ring. Returns false if what an earlier incarnation of its sender left
-  // must be read first; then call it again later.
+  // Begins to receive from a ring. Returns false if messages of an earlier incarnation of its
+  // sender must be read first; then call it again later.
   bool add(uint32_t ring, const RingOwner& owner);
   // Notes which senders have died or left: their remaining messages are read, then their rings are
   // given up.
@@ -45,12 +45,13 @@ class Arrivals {
 
  private:
   static constexpr uint32_t none = UINT32_MAX;
-  // The most that one `receive` reads: it is given back before more is read, so that senders go on.
+  // The most that one `receive` reads. Its lines are freed before more is read, so that senders can
+  // continue.
   static constexpr uint32_t bytes_at_once = 32 * 1024;
   static constexpr uint32_t rings_at_once = 16;
   static constexpr uint32_t most_sources = 2 * places;
 
-  // From one incarnation of the device in a slot.
+  // A ring from one incarnation of the device in a slot.
   struct Source {
     RingReader ring;
     uint32_t index = none;  // none: not in use
@@ -59,7 +60,7 @@ class Arrivals {
     uint32_t held = 0;  // messages that are not released
     uint32_t slot = 0;
     bool ended = false;    // its sender has left
-    bool counted = false;  // that it is broken
+    bool counted = false;  // whether it was counted as broken
     Endpoint from;
   };
 
@@ -77,11 +78,12 @@ class Arrivals {
   const Slots& slots_;
   std::unique_ptr<Source[]> all_;  // most_sources
   std::vector<uint32_t> sources_;  // those in use; never grows beyond its capacity
-  size_t latest_ = 0;              // of them, where something came from last
+  size_t latest_ = 0;              // the index in it of the source of the latest message
   size_t next_look_ = 0;
 };
 
-// Notes in a ring that one end does not touch it any more, unless it has another owner by now.
+// Notes in a ring that one end will not access it any longer, unless the ring has another owner by
+// now.
 void mark_let_go(const SharedWords& words, uint32_t ring, uint32_t serial,
                  std::atomic<uint32_t>& mark);
 

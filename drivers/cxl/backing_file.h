@@ -56,7 +56,7 @@ class BackingFile {
 
   WindowErrors errors_;
   int descriptor_ = -1;
-  NotInherited not_inherited_;  // or a child would keep the locks
+  NotInherited not_inherited_;  // without it, a child would keep the locks
   pid_t owner_;
   bool is_file_ = false;
   Pages pages_;

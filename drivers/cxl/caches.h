@@ -11,13 +11,14 @@ namespace urma::drivers::cxl {
 class Caches {
  public:
   virtual ~Caches() = default;
-  // Stores to the lines of these bytes are in memory before any later store.
+  // Writes the lines of these bytes back: stores to them are in memory before any later store.
   virtual void write_back(const void* at, size_t bytes) = 0;
-  // Later loads from the lines of these bytes come from memory.
+  // Refreshes the lines of these bytes: later loads from them come from memory.
   virtual void refresh(const void* at, size_t bytes) = 0;
 };
 
-// Uses this processor's instructions. Returns null if it has none for that, or none are known.
+// Returns caches that use this processor's instructions, or null if no instructions for this are
+// known.
 std::unique_ptr<Caches> processor_caches();
 
 }  // namespace urma::drivers::cxl

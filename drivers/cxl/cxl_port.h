@@ -33,8 +33,8 @@ class CxlPort final : public PacketPort, public Ways {
   std::span<const int> descriptors() const override { return {}; }
   Bell* bell() override { return &bell_; }
   Ways* ways() override { return this; }
-  // Where memory is not coherent a copy is not enough: a line that the owner has stored in, and not
-  // written back, would overwrite it one day.
+  // Returns null where memory is not coherent. There a copy is not enough: if the owner has stored
+  // to a line and not written it back yet, the later write-back would overwrite the copy.
   SegmentMemory* memory() override {
     const bool mapped = words_.coherent() && words_.parts().granules > 0;
     return mapped ? &window_->segments() : nullptr;
@@ -62,7 +62,7 @@ class CxlPort final : public PacketPort, public Ways {
   static constexpr uint32_t frame_count = 256;
   static constexpr uint32_t none = UINT32_MAX;
 
-  // To one slot.
+  // The sending end of the ring to one slot.
   struct Outbound {
     RingWriter ring;
     uint32_t index = none;

@@ -10,11 +10,11 @@ namespace urma::drivers::cxl {
 
 // The part of a window that holds segments, in granules: which of them are free, and which belong
 // to which device. A segment is a row of granules, and the record of the first one is its record.
-// Does not know which devices may use a segment: that is Segments. One thread at a time, but for
-// `zero` and `empty`, which take long and are not for a pass.
+// Does not know which devices may use a segment: that is Segments. One thread at a time uses it,
+// except for `zero` and `empty`, which take long and must not be called in a pass.
 class Granules {
  public:
-  // `elsewhere`: segments lie in files of their own, and each needs here its record alone.
+  // `elsewhere`: segments lie in files of their own, so each needs only its record here.
   Granules(const Mapping& mapping, Slots& slots, bool elsewhere)
       : mapping_(mapping),
         file_(mapping.file()),
@@ -22,7 +22,7 @@ class Granules {
         slots_(slots),
         elsewhere_(elsewhere) {}
 
-  // Takes granules for so many bytes, and sets `segment` to the number of the first one. Does not
+  // Takes granules for `bytes` bytes, and sets `segment` to the number of the first one. Does not
   // wait for the window's lock.
   SegmentMemory::Taken take(uint64_t bytes, uint32_t& segment);
   // Undoes `take` before any other process has seen the segment.
@@ -31,15 +31,15 @@ class Granules {
   void give_back(uint32_t segment) {
     record(segment).owner.store(places, std::memory_order_release);
   }
-  // Has the file system give memory for all of the segment, and makes it zeros. Returns false if
-  // there is none, or too little would be left for rings.
+  // Makes the file system allocate memory for all of the segment, and fills it with zeros. Returns
+  // false if there is not enough memory, or too little would be left for rings.
   bool zero(uint32_t segment, uint64_t bytes);
   // Gives the segment's memory back to the file system, if its pages are small.
   bool empty(uint32_t segment, uint64_t bytes) const;
 
   uint32_t count() const { return words_.parts().granules; }
   std::byte* at(uint32_t segment) const { return words_.memory_of(segment); }
-  // Returns how much a segment of so many bytes takes.
+  // Returns how many bytes of memory a segment of `bytes` bytes takes.
   uint64_t whole_bytes(uint64_t bytes) const {
     return granules_for(bytes) * words_.parts().granule_bytes;
   }

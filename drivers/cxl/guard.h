@@ -25,7 +25,8 @@ class Guard {
     std::swap(watched_, other.watched_);
     return *this;
   }
-  // Destroyed before the mapping is unmapped: other memory may be mapped there later.
+  // The guard must be destroyed before the mapping is unmapped, because other memory may be mapped
+  // there later.
   ~Guard();
 
   bool lost() const { return watched_ != nullptr && watched_->lost.load(); }

@@ -109,7 +109,7 @@ class HandOver {
     std::array<uint32_t, 2> tokens;
     std::array<Said, 2> of_them;
     bool writable;
-    bool second;  // is the next one to be forgotten
+    bool second;  // whether it is the next one to be forgotten
 
     Said said(uint64_t when, uint32_t token) const {
       if (when != epoch) return Said::nothing;
@@ -123,7 +123,7 @@ class HandOver {
     uint32_t token = 0;
     There there{};
     Time until{};      // an answer is waited for; without a socket: nothing is asked
-    Duration pause{};  // the last one, after which it was asked in vain again
+    Duration pause{};  // the latest pause, after which another request failed
   };
   // A connection on which no request has arrived yet.
   struct Silent {

@@ -72,11 +72,11 @@ struct alignas(line_bytes) RingRecord {
 static_assert(sizeof(RingRecord) == line_bytes);
 inline constexpr uint32_t changing = 1u << 31;  // in a serial
 
-// In front of a ring's lines. Lines of one writer are not neighbours of the other's.
+// The header in front of a ring's lines. Lines with different writers are not adjacent.
 struct RingControl {
   // Written by the receiving end.
   struct alignas(2 * line_bytes) Receiver {
-    std::atomic<uint64_t> taken;   // lines, ever
+    std::atomic<uint64_t> taken;   // lines, since the ring was given to its pair
     std::atomic<uint32_t> let_go;  // the serial of the pair for which this end has given up the
                                    // ring, which it will not access again
   } receiver;

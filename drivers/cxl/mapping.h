@@ -25,7 +25,8 @@ class Mapping {
   // Maps `bytes` of the file, which is open. If `double_seed` is not 0, caches are simulated
   // (ActedCaches).
   Result<void> map(uint64_t bytes, bool coherent, uint64_t double_seed);
-  // From now on, lines are written back to memory and refreshed from it. Called once.
+  // Makes the caches: from now on, lines are written back to memory and refreshed from it. Called
+  // once.
   Result<void> put_caches_between(uint64_t double_seed);
   // Maps this part of the file again at its address, after it was replaced by private pages.
   // Returns false if the path names another file by now.

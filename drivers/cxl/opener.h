@@ -12,10 +12,10 @@ namespace urma::drivers::cxl {
 struct WindowSettings {
   std::string path;    // if empty, the window of this user in /dev/shm
   uint64_t bytes = 0;  // 0: the size of the file, or the default, of which little is taken at first
-  // Whether processors keep the window's memory coherent. Without a value, as the window was made;
-  // a new window is coherent.
+  // Whether processors keep the window's memory coherent. If it has no value, the window stays as
+  // it was made, and a new window is coherent.
   std::optional<bool> coherent = {};
-  // Each segment is a file of its own, and is handed over (hand_over.h).
+  // Whether each segment is a file of its own, which is handed over to peers (hand_over.h).
   bool hands_over = false;
   uint64_t double_seed = 0;  // if not 0, caches are simulated (ActedCaches)
   SettingList options = {};  // as they were read, for Device::settings

@@ -65,7 +65,7 @@ class OwnFiles {
   // Returns whether it is closed, and devices that were given it may still map it.
   bool left_over(uint32_t segment) const { return !files_[segment].open && handed_over(segment); }
 
-  // Returns whether the token is good, or none is asked for.
+  // Returns whether the token is valid, or none is required.
   bool knows(uint32_t segment, uint32_t token) const {
     const SegmentMemory::Grant& grant = files_[segment].grant;
     const uint32_t newer = number(grant.token) ^ token;

@@ -7,7 +7,7 @@ namespace urma::drivers::cxl {
 
 // The kind of pages that the mapping of a window can have.
 struct Pages {
-  uint64_t bytes = 4096;  // the file is made of
+  uint64_t bytes = 4096;  // the size of the pages of which the file is made
   bool asked =
       false;  // whether the system uses larger pages, where it has some, only if they are asked for
   std::string text;    // for people

@@ -48,7 +48,7 @@ class RingWriter {
 
   explicit operator bool() const { return ring_ != nullptr; }
 
-  // Returns whether one more message of at most so many bytes will fit, in addition to those for
+  // Returns whether one more message of at most `message_bytes` will fit, in addition to those for
   // which room was reserved since the last `written`.
   bool reserve(uint32_t message_bytes) {
     const Place place = place_behind(planned_, lines_of(message_bytes));
@@ -57,7 +57,7 @@ class RingWriter {
     return true;
   }
   bool promised() const { return planned_.lines != next_.lines; }
-  // Returns where to write a message of so many bytes; `end` makes it visible to the receiver.
+  // Returns where to write a message of `message_bytes`; `end` makes it visible to the receiver.
   // Returns null if there is no room.
   std::byte* begin(uint32_t message_bytes) {
     begun_ = place_behind(next_, lines_of(message_bytes));
@@ -108,8 +108,8 @@ class RingWriter {
 
  private:
   struct Position {
-    uint64_t lines = 0;  // ever
-    uint32_t line = 0;   // the same, in the ring
+    uint64_t lines = 0;  // since the ring was given to its pair
+    uint32_t line = 0;   // the same position, as an index in the ring
     uint32_t lap = 0;    // as in a mark
   };
   struct Place {
@@ -211,8 +211,8 @@ class RingReader {
 
   Ring* ring_ = nullptr;
   Caches* caches_ = nullptr;
-  uint64_t next_ = 0;  // lines, ever
-  uint32_t line_ = 0;  // the same, in the ring
+  uint64_t next_ = 0;  // lines, since the ring was given to its pair
+  uint32_t line_ = 0;  // the same position, as an index in the ring
   uint32_t lap_ = 0;   // as in a mark
   bool broken_ = false;
 };

@@ -12,8 +12,8 @@ namespace urma::drivers::cxl {
 
 // Where the parts that layout.h describes lie in a mapped window, and the words that processes
 // share there: reads and writes them past the processor's caches where these are not coherent. Owns
-// nothing; the mapping outlives it. Does not know which process owns what, so a reader takes no
-// word for an address or an offset.
+// nothing; the mapping outlives it. It does not know which process owns what. No word that is read
+// from there is used as an address or an offset.
 //
 // Called by any thread; any of the words may change at any time.
 class SharedWords {

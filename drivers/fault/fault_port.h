@@ -69,8 +69,8 @@ class FaultPort final : public PacketPort {
   };
 
   uint32_t take_buffer();
-  // Returns whether a received frame is in a buffer of this port. Its cookie does not tell: the
-  // inner port may use any cookie.
+  // Returns whether a received frame is in a buffer of this port. Its cookie does not show this,
+  // because the inner port may use any cookie.
   bool holds(const RxFrame& frame) const {
     return std::less_equal<>()(storage_.data(), frame.data) &&
            std::less<>()(frame.data, storage_.data() + storage_.bytes());

@@ -11,8 +11,8 @@
 namespace urma::drivers::paths {
 
 // Several ports as one port, each of which is a path. Owns the ports, and lends frames of a pool of
-// its own. Sends each frame by the port that its path names: the transport chooses the path. Engine
-// thread, but for `make` and destruction.
+// its own. Sends each frame by the port that its path names: the transport chooses the path. Only
+// the thread that runs the engine calls it, except for `make` and the destructor.
 class PathsPort final : public PacketPort, public PathPorts {
  public:
   // `ports`: 2 to `most_paths` ports for which `objection` was empty. Errors: no_resources.
@@ -90,8 +90,8 @@ class PathsPort final : public PacketPort, public PathPorts {
   size_t first_to_receive_ = 0;
 };
 
-// Why a port cannot be a path of a device whose first port has the address `beside` and this clock.
-// Empty if it can.
+// Returns why a port cannot be a path of a device whose first port has the address `beside` and
+// this clock, or an empty text if it can.
 std::string objection(PacketPort& port, const Eid& beside, VirtualClock* clock);
 
 }  // namespace urma::drivers::paths

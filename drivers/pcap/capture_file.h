@@ -31,10 +31,10 @@ class CaptureFile {
   // Writes the remaining packets, and the number of packets seen and missing.
   ~CaptureFile();
 
-  // Returns memory for a whole IP packet of this size, valid until the next call; `end` adds the
-  // packet to the file. Returns null if the packet is not captured, but only counted. Call
-  // `make_room` after at most `at_once` packets.
+  // The most packets between two calls of `make_room`.
   static constexpr size_t at_once = 64;
+  // Returns memory for a whole IP packet of this size, valid until the next call; `end` adds the
+  // packet to the file. Returns null if the packet is not captured, but only counted.
   std::byte* begin(size_t bytes);
   void end(Direction direction, Duration since_1970, size_t bytes);
 

@@ -20,7 +20,7 @@ class ClockedPort;
 
 // The medium of all ports with one name, and their clock: carries packets, delays or loses them by
 // the ports' settings, and advances virtual time from event to event. A seed decides everything.
-// One thread at a time, but for `named`.
+// One thread at a time uses it, except for `named`.
 class Network final : public VirtualClock {
  public:
   static constexpr size_t packet_capacity = 9216;
@@ -28,7 +28,7 @@ class Network final : public VirtualClock {
   explicit Network(uint64_t seed);
 
   // Returns the network of this name in this process. It is made with `seed` if it does not exist.
-  // Called by any thread.
+  // Any thread may call it.
   static std::shared_ptr<Network> named(const std::string& name, uint64_t seed);
 
   // VirtualClock
@@ -45,11 +45,11 @@ class Network final : public VirtualClock {
   Impairment impairment;
   // Longer packets are lost.
   size_t largest_packet = packet_capacity;
-  // Called with each packet that a port has read from memory, before any impairment: with what
-  // could be seen on the wire.
+  // Called with each packet that a port has read from memory, before any impairment. The packet is
+  // as it could be seen on the wire.
   std::function<void(const Endpoint& from, std::span<const std::byte> packet)> on_leave;
-  // Loses packets from `from` to `to` that are longer than `longest`, or no longer does, if
-  // `severed` is false. One direction only.
+  // Loses packets from `from` to `to`, in this direction only, that are longer than `longest`; if
+  // `severed` is false, loses them no longer.
   void cut(const Endpoint& from, const Endpoint& to, bool severed, size_t longest = 0);
   // Kills the process at this address: nothing is sent from or delivered to it.
   void kill(const Endpoint& at);

@@ -51,15 +51,16 @@ class Socket {
   ~Socket();
 
   int descriptor() const { return descriptor_; }
-  // Turns on or off that datagrams of one size are received as one. Without effect if the settings
+  // Selects whether datagrams of one size are received as one. Has no effect if the settings
   // disable it.
   void coalesce(bool on) const;
-  // Whether the settings and the kernel allow it.
+  // These return whether the settings and the kernel allow GSO and GRO.
   bool gso() const { return gso_; }
   bool gro() const { return gro_; }
   uint32_t receive_buffer_bytes() const { return buffer_bytes(SO_RCVBUF); }
   uint32_t send_buffer_bytes() const { return buffer_bytes(SO_SNDBUF); }
-  // The interface that has this address. If there is none, it has no name, and an MTU of 1500.
+  // The interface that has this address. If no interface has it, the name is empty, and the MTU
+  // 1500.
   struct Interface {
     std::string name;
     uint32_t mtu = 1500;
@@ -72,8 +73,8 @@ class Socket {
   // Binds to the address of `other`, without opening it to sockets of other users. Returns false on
   // failure.
   bool share(const Socket& other, const Endpoint& address);
-  // Connects it to this peer: it sends to this peer, and the kernel delivers datagrams from the
-  // peer to it. Returns false on failure.
+  // Connects the socket to this peer: it sends to this peer, and the kernel delivers datagrams from
+  // the peer to it. Returns false on failure.
   bool connect(const Endpoint& peer);
 
  private:
