@@ -9,8 +9,8 @@
 #include "base/prng.h"
 #include "tests/api/helpers.h"
 
-// Threads::automatic: the thread that runs the engine changes all the time. Applications must not
-// notice it.
+// Tests Threads::automatic: the thread that runs the engine changes all the time, which
+// applications must not notice.
 
 namespace urma::test {
 namespace {

@@ -1,4 +1,5 @@
-// The side effects of a device on its process: it changes no state that the whole process shares.
+// Tests that a device has no side effects on its process: it changes no state that the whole
+// process shares.
 
 #include <fcntl.h>
 #include <fenv.h>

@@ -66,7 +66,7 @@ TEST_CASE("one descriptor reports which of many queues have completions") {
       while (told.size() < 2) {
         for (const uint64_t tag : party.events.wait(patience)) ++told[tag];
       }
-      // Each queue is reported once, until it is armed again.
+      // Each queue is reported once, and not again before it is armed.
       CHECK(told == std::map<uint64_t, int>{{3, 1}, {5, 1}});
       CHECK_FALSE(readable(party.events.fd(), 0));
       CHECK(collect(party.jetties[3], 2).size() == 2);
@@ -226,7 +226,7 @@ TEST_CASE("a thread that sleeps for solicited completions is woken by these, and
   }
 }
 
-// Waits until an event of this kind comes. Returns how many there were of it.
+// Waits until an event of this kind comes. Returns how many such events it stands for.
 uint64_t told(Device& device, EventKind kind, Event& last) {
   const int descriptor = device.events_fd().value();
   std::array<Event, 4> out;

@@ -107,7 +107,7 @@ TEST_CASE("guarded memory that exists behaves like other memory, for any size of
   }
 }
 
-// Each way in which the memory can disappear, and come back.
+// Tests each way in which the memory can disappear, and come back.
 TEST_CASE("works on guarded memory that has disappeared complete with a status") {
   for (const std::string_view driver : media) {
     GuardedEnds ends(driver);
@@ -169,7 +169,7 @@ TEST_CASE("works that guarded segments cannot support are refused") {
     CHECK(ends.run(write(data, there).notify(there, 64, 5)) == Status::remote_access);
     CHECK(pages.at[0] == std::byte{0});
     CHECK(pages.at[64] == std::byte{0});
-    // Such memory may receive the data if the notification goes to another segment.
+    // A guarded segment may receive the data if the notification is for another segment.
     const Segment plain = ends.owner.device.allocate(page, Rights::write).value();
     CHECK(ends.run(write(data, there).notify(ends.import(plain), 64, 5)) == Status::ok);
     CHECK(std::equal(data.begin(), data.end(), pages.at));

@@ -1,6 +1,6 @@
 // share=segment: each segment is a file of its own, and a peer that shows its token gets the
 // descriptor. Any process that can open the window may ask, may keep a descriptor that it got, and
-// may send nonsense.
+// may send invalid requests.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -410,7 +410,7 @@ TEST_CASE("handed over: a process that guesses does not lock out other processes
   CHECK(handing.owner.device.stats().value().refused == stats.refused);
 }
 
-TEST_CASE("handed over: nonsense at the socket is counted, and has no other effect") {
+TEST_CASE("handed over: invalid requests at the socket are counted, and have no other effect") {
   Handing handing;
   Prng prng(7);
   const auto malformed = [&] { return handing.owner.device.stats().value().dropped_malformed; };
@@ -421,7 +421,7 @@ TEST_CASE("handed over: nonsense at the socket is counted, and has no other effe
     request.token ^= 1;
     std::memcpy(some.data(), &request, sizeof request);
     const size_t size = prng.chance(0.5) ? sizeof request : prng.below(some.size());
-    // The nonsense never contains the token together with its TokenID.
+    // The invalid requests never contain the token together with its TokenID.
     for (size_t at = 0; at < size; at += prng.between(1, 12)) {
       some[at] = static_cast<std::byte>(prng.below(256));
     }

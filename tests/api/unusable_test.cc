@@ -1,5 +1,5 @@
-// The answers of each call of each public class on an object that was moved from, on an object
-// whose device was closed, and in a child of fork, to which the device does not belong.
+// Tests the answers of each call of each public class on an object that was moved from, on an
+// object whose device was closed, and in a child of fork, to which the device does not belong.
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -121,7 +121,7 @@ TEST_CASE("a child of fork neither keeps its parent's slot nor releases it") {
   CHECK(reach(*ports.a, *ports.b));
   const auto third = open_port_at(window);
   CHECK(third->facts().self.address.bytes[15] == std::byte{3});
-  // The parent dies while its child lives on.
+  // The parent dies, and its child continues to run.
   int pipes[2];
   REQUIRE(pipe(pipes) == 0);
   pid_t child = -1;

@@ -144,7 +144,7 @@ TEST_CASE("after its channel died a slice is offered again, as a retry if packet
 }
 
 TEST_CASE("from every reachable state some events lead to done") {
-  // All states that any sequence of events can reach.
+  // Finds all states that any sequence of events can reach.
   for (unsigned s = 0; s < states; ++s) {
     std::set<SliceState> seen{static_cast<SliceState>(s)};
     std::vector<SliceState> open(seen.begin(), seen.end());

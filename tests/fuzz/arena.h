@@ -32,7 +32,7 @@ class Arena {
     return at >= memory_.data() && size <= bytes && at + size <= memory_.data() + bytes;
   }
 
-  // From now on the bytes of this range are taken as expected.
+  // Makes the present bytes of this range the expected ones.
   void allow(std::span<const std::byte> range) {
     const auto at = static_cast<size_t>(range.data() - memory_.data());
     std::memcpy(shadow_.data() + at, range.data(), range.size());

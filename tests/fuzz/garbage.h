@@ -23,7 +23,7 @@ class Garbage {
   }
   bool wants_more() { return seen_.size() < most_seen || prng_.below(64) == 0; }
 
-  // A packet from any address, with a wrong ICRC, or too short to have one.
+  // Returns a packet from any address, with a wrong ICRC, or too short to have an ICRC.
   Packet unsealed(const Endpoint& from, const Endpoint& to) {
     Packet packet{random_bytes(prng_.below(prng_.below(8) == 0 ? 9000 : 300)), from, to};
     if (seen_.empty() || prng_.below(3) == 0) return packet;
@@ -38,12 +38,13 @@ class Garbage {
     return packet;
   }
 
-  // As large as UDP allows, and larger than any packet.
+  // Returns a datagram as large as UDP allows, which is larger than any packet.
   Packet jumbo(const Endpoint& from, const Endpoint& to) {
     return {random_bytes(prng_.between(10'000, 65'500)), from, to};
   }
 
-  // A packet with a valid ICRC from `from`, which is not a peer. It claims no other address.
+  // Returns a packet with a valid ICRC from `from`, which is not a peer. The packet claims no other
+  // address.
   Packet from_stranger(const Endpoint& from, const Endpoint& to) {
     switch (prng_.below(4)) {
       case 0:
@@ -62,8 +63,8 @@ class Garbage {
     return packet;
   }
 
-  // A packet as an attacker on the path could forge it: a real packet in which something was
-  // changed.
+  // Returns a packet as an attacker on the path could forge it: a real packet in which something
+  // was changed.
   Packet forged() {
     if (seen_.empty()) return {};
     Packet packet = any_seen();
@@ -91,7 +92,7 @@ class Garbage {
       packet.bytes[at] ^= static_cast<std::byte>(1 << prng_.below(8));
     }
   }
-  // A set-up message of any type, with plausible fields.
+  // Returns a set-up message of any type, with plausible fields.
   Packet set_up(const Endpoint& from, const Endpoint& to) {
     SetupMessage message;
     message.type = static_cast<SetupType>(prng_.between(1, 7));

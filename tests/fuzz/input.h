@@ -19,8 +19,8 @@ inline void require(bool holds, const char* what) {
   std::abort();
 }
 
-// Takes an input apart from the front. After its end it continues as zeros and chances that are not
-// taken, so every input is a whole script. Loops end when it is `empty`.
+// Takes an input apart from the front. After the end of the input, numbers are zero and chances are
+// not taken, so every input is a complete script. Loops end when it is `empty`.
 class Input {
  public:
   Input(const uint8_t* data, size_t size) : rest_(data, size) {}
@@ -42,8 +42,8 @@ class Input {
     return limit <= 256 ? take<uint8_t>() % limit : take<uint32_t>() % limit;
   }
   bool chance(uint32_t of_256) { return !empty() && take<uint8_t>() < of_256; }
-  // Returns `right` in most cases, otherwise any number: so scripts get far before something goes
-  // wrong.
+  // Returns `right` in most cases, otherwise any number. So scripts run for long before something
+  // goes wrong.
   template <class Number>
   Number mostly(Number right) {
     return chance(24) ? take<Number>() : right;

@@ -1,6 +1,6 @@
 // One Transport, and a fuzzer that plays every other process of the network: it answers, asks,
-// closes, resets and forges, in any order, with the right ICRC so that its messages are read. It
-// knows what a peer knows: the set-up messages that were sent to it.
+// closes, resets and forges, in any order, with the right ICRC so that its messages are read. The
+// fuzzer knows what a peer knows: the set-up messages that were sent to it.
 //
 // Oracle: no crash; each frame is counted once; there are never more channels than peers nor peers
 // than allowed; `up` and `down` of each peer alternate; the sink gets packets only of peers that
@@ -143,8 +143,8 @@ class Script {
             .buffer_bytes = 100'000,
             .controller = &congestion::controllers()[choice >> 3 & 1],
             .idle_timeout = std::chrono::milliseconds(choice & 64 ? 300 : 0),
-            // Either enough half-open set-ups that cookies are asked for, or so few that the table
-            // is soon full.
+            // The table has room for so many peers that half-open set-ups cause cookies, or for so
+            // few that it is soon full.
             .peers = choice & 16 ? 80u : 6u,
             .packets = 256,
             .slices = 64};
@@ -324,7 +324,7 @@ class Script {
     }
   }
 
-  // A correct answer to a message that was sent.
+  // Returns a correct answer to a message that was sent.
   Sent reply() {
     const auto& [at, asked] = heard_[input_.below(static_cast<uint32_t>(heard_.size()))];
     Sent out{
@@ -377,7 +377,7 @@ class Script {
     return out;
   }
 
-  // A message that does not answer a question.
+  // Returns a message that does not answer a question.
   Sent fresh() {
     const uint32_t who = 1 + input_.below(4);
     Sent out{.from = place(who),
@@ -538,7 +538,7 @@ class Script {
                   settings_.self);
   }
 
-  // A datagram that is more or less like a set-up message.
+  // Returns a datagram that resembles a set-up message.
   Packet datagram() {
     const Endpoint from = place(input_.below(5));
     const Addresses addresses{
@@ -600,7 +600,7 @@ class Script {
     }
   }
 
-  // The other processes send nothing from here on: everything must end by itself.
+  // Lets everything end by itself: the other processes send nothing from here on.
   void heal() {
     const Time until = now_ + 2 * settings_.setup_timeout;
     for (int steps = 0; now_ < until; ++steps) {

@@ -222,7 +222,7 @@ class Scribbler {
 
   // Returns an offset in the window, mostly of bytes that have a meaning.
   static uint64_t place(Input& input) {
-    // Mostly rings that two or three devices use.
+    // In most cases it is a ring that two or three devices use.
     const uint32_t ring = input.chance(230) ? input.below(4) : input.below(parts.rings);
     const uint32_t place = input.chance(230) ? input.below(3) : input.below(cxl::places);
     const uint64_t ring_at = parts.rings_at + uint64_t{ring} * cxl::ring_bytes;

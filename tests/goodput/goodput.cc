@@ -173,7 +173,7 @@ class Line {
     }
   };
 
-  // One packet time on the line.
+  // Simulates one packet time on the line.
   void slot(double loss) {
     const Duration one_way = slots(row_.round_trip) / 2;
     take(from_, [&](fuzz::Packet packet) {

@@ -117,8 +117,8 @@ class Told {
     for (const auto& [jetty, sender] : senders_) out.push_back(jetty);
     return out;
   }
-  // Returns how many of the numbers that each source of the sender has last notified lie whole in
-  // `region`.
+  // Takes the last number that each source of the sender has notified. Returns how many of these
+  // numbers `region` contains in every word of their slots.
   size_t whole(uint64_t jetty, std::span<const std::byte> region) {
     return static_cast<size_t>(std::ranges::count_if(senders_[jetty].last, [&](uint64_t last) {
       return last != 0 && NumberedWrites::whole(region, last);
@@ -205,7 +205,8 @@ TEST_CASE(
     REQUIRE(here.jetty.post(write(bytes, remote.segment)) == 1);
     REQUIRE(collect(here.jetty, 1).at(0).ok());
     target.stop();
-    // Its memory can be written while it is stopped, but it cannot take a notification.
+    // The target's memory can be written while the target is stopped, but it cannot take a
+    // notification.
     REQUIRE(here.jetty.post(write(bytes, remote.segment).to(remote.jetty).immediate(1)) == 1);
     CHECK(collect(here.jetty, 1, 10s).at(0).status == Status::unknown);
     target.go_on();
@@ -214,7 +215,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("a killed process leaves its name and port to others, even if a child of it lives on") {
+TEST_CASE("a killed process leaves its name and port to others, even if a child of it still runs") {
   on_each_medium("127.0.0.224", [](const Medium& medium) {
     Child publisher({URMA_TEST_PEER, medium.home, "fork", "heirloom"});
     const pid_t sleeper = std::stoi(publisher.said());

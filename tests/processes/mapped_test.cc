@@ -150,7 +150,7 @@ void stop_and_take_away(Side& here, const WindowFile& window, const Child& write
   CHECK(finished <= slice_bytes);
   if (canvas && fenced) CHECK(changed(before, seen) == 0);
   found.finished += finished > 0;
-  // Works that completed are in memory, and none completes after one was refused.
+  // The data of completed works is in memory, and no work completes after one was refused.
   CHECK(whole(canvas ? std::span<const std::byte>(seen) : before, report));
   CHECK(only(report.ended, {Status::ok, Status::unknown, Status::remote_access}));
   CHECK(only(report.late, {Status::remote_access}));

@@ -137,7 +137,7 @@ struct Used {
   double seconds = 0;
   uint64_t switches = 0;
 
-  // For one second.
+  // Returns whether this is the use of an idle process in one second.
   bool is_nothing() const {
 #if defined(__SANITIZE_THREAD__)  // the runtime of this sanitizer wakes up by itself
     return seconds < 0.01;

@@ -40,7 +40,7 @@ Completion run(SimHosts::Host& host, const Work& work) {
   return completions[0];
 }
 
-TEST_CASE("each atomic goes by a packet and returns the previous value of the word") {
+TEST_CASE("each atomic is sent as a packet and returns the previous value of the word") {
   SimHosts hosts("atomics-each");
   auto here = hosts.start("delay=20us");
   auto there = hosts.start("delay=20us");

@@ -52,7 +52,7 @@ struct Datagrams {
   std::vector<std::vector<std::byte>> received;
 };
 
-TEST_CASE("datagrams: they arrive without a channel, whole, from any sender") {
+TEST_CASE("datagrams: they arrive complete, without a channel, from any sender") {
   Datagrams net("dg-plain");
   REQUIRE(net.here.device.datagram_bytes() == 4096);
   uint64_t sent = 0;

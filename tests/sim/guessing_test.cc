@@ -284,7 +284,7 @@ TEST_CASE("guessing: a slice of which packets came before and during the block i
   CHECK(siege.owner.device.stats().value().unheard == 1);
 }
 
-// With URMA_LONG: the 10^8 guesses of S1.
+// Returns the number of guesses; with URMA_LONG it is the 10^8 of S1.
 int most_guesses() { return long_run() ? 100'000'000 : 1'000'000; }
 
 TEST_CASE("guessing: a million guesses find no token, and do not slow the works of others") {

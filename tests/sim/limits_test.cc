@@ -185,7 +185,7 @@ TEST_CASE("answers that one peer never acknowledges leave memory for those of ot
   CHECK(status_of(client.jetty, write(more, to_server.segment), 100ms) == Status::ok);
 }
 
-// A process that speaks the next version of the protocol: it refuses each message that it does not
+// A process with the next version of the protocol: it refuses each message that it does not
 // understand.
 class Newer final : public drivers::VirtualClock::Driven {
  public:

@@ -51,7 +51,7 @@ TEST_CASE("a mode given to import applies to that peer, and the device's mode to
   auto here = hosts.start();
   auto one = hosts.start();
   auto other = hosts.start();
-  // No window, no selective receiver: the behaviour of the peer shows which mode it was asked for.
+  // The behaviour of the peer as a receiver shows which mode it was asked for.
   const Imported timeout = here.device.import(one.line, {.retransmission = gbn_timeout}).value();
   const Imported usual = here.device.import(other.line).value();
   hosts.network().impairment = {.loss = 0.05};

@@ -96,7 +96,7 @@ size_t arrivals(Jetty& jetty, Duration limit) {
 
 // ---- dead peers
 
-TEST_CASE("window: when a peer is killed, all works in flight end at once with a true status") {
+TEST_CASE("window: when a peer is killed, all works in flight end immediately with a true status") {
   Two two("w-killed", {.berths = 1000});
   const auto bytes = bytes_like(3000);
   // More works than a ring has room for: some have left, others have not.
@@ -519,7 +519,8 @@ TEST_CASE("window: a device that has no ring to itself gets one when another dev
   CHECK(few.one_write(few.c, to_self) == Status::ok);
 }
 
-// The missing ring for one peer says nothing about the device that took the slot of another.
+// A ring that is missing for one peer has no effect on the report about another peer, whose slot
+// was taken by a new device.
 TEST_CASE("window: a replaced peer is reported as restarted, even if another pair found no ring") {
   Few few("w-replaced");
   const Imported to_b = Few::seen(few.a, few.b);

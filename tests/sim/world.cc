@@ -74,7 +74,7 @@ World::~World() {
 
 // ---- hosts
 
-// Each incarnation may evict differently.
+// Each incarnation's acted caches may evict lines differently.
 std::string World::window_options(const Host& host) const {
   if (options_.handed) return "?share=segment";
   if (!options_.acted) return "";

@@ -363,7 +363,7 @@ void World::settle_borrow(WorkRecord& record) {
 // Looks for sixteen scribbled bytes in a row. No work's pattern contains such a row.
 bool World::has_scribble(std::span<const std::byte> packet) {
   constexpr size_t row = 16;
-  // Each such row contains one of these bytes.
+  // Each row of scribbled bytes contains one of these bytes.
   for (size_t at = row - 1; at < packet.size(); at += row) {
     if (packet[at] != scribble) continue;
     size_t first = at;

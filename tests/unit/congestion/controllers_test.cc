@@ -17,7 +17,7 @@ using congestion::find_controller;
 using congestion::Lost;
 using congestion::Settings;
 
-// A controller in memory as a channel has it, with guards on both sides.
+// A controller in memory as in a channel, with guard bytes on both sides.
 class Place {
  public:
   Place(const ControllerKind& kind, const Settings& settings) {

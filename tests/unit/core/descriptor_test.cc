@@ -13,7 +13,7 @@ Descriptor random_descriptor(Prng& prng) {
                  .life = Incarnation(random64(prng)),
                  .segment = {},
                  .jetty = {}};
-  // At most three more addresses, which always fit.
+  // Adds at most three more addresses, which always fit.
   for (auto places = prng.below(4); places > 0; --places) {
     out.also.push_back({random_eid(prng), static_cast<uint16_t>(prng.between(1, 65535))});
   }

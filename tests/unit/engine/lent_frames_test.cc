@@ -13,7 +13,7 @@ namespace {
 
 using engine::LentFrames;
 
-// A port that takes as many frames as it wants to, and knows which ones it has lent.
+// A port that takes as many frames as the test wants, and knows which frames it has lent.
 class GreedyPort final : public IdlePort {
  public:
   explicit GreedyPort(size_t frames) : frames_(frames) {

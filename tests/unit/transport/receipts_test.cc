@@ -276,7 +276,8 @@ class History {
   bool nak_written_ = false;
 };
 
-TEST_CASE("receipts: in each mode, what is owed is what the history of the channel says") {
+TEST_CASE(
+    "receipts: in each mode, the owed acknowledgement follows from the history of the channel") {
   constexpr uint32_t first = 0xfffff0;  // numbers wrap soon
   for (const Retransmission& named : {sel_rack, sel_fast, sel_timeout, gbn_fast, gbn_timeout}) {
     for (const bool keeps : {false, true}) {

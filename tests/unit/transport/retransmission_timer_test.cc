@@ -129,7 +129,7 @@ TEST_CASE("retransmission timer: news of packets sent after the question does no
   Waiting one;
   one.expire();
   REQUIRE(one.expire() == Action::time_out);
-  // Neither a question is acknowledged, nor a packet that left before it.
+  // Neither a question nor a packet that left before it is acknowledged.
   CHECK_FALSE(one.timer.settle(std::nullopt, one.now + 1us, one.now + 5ms));
   CHECK_FALSE(one.timer.peer_was_late());
   CHECK_FALSE(one.timer.settle(std::nullopt, never, one.now + 5ms));

@@ -118,7 +118,7 @@ TEST_CASE("six packets lost in a row raise a doubt, if others carried what was s
   CHECK(with.table[1].usable);
   lose(1, 67ms);
   CHECK_FALSE(with.table[1].usable);
-  // It is reported only when questions are not answered either.
+  // The route is reported as lost only when questions are not answered either.
   CHECK_FALSE(health.any_news());
   CHECK(health.next_deadline() <= moment(72ms));
 }

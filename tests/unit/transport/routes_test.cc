@@ -120,7 +120,7 @@ TEST_CASE("addresses are reported over each route in turn, while the channel is 
     if (const auto route = routes.due_report(moment(now))) ++told[*route];
   }
   CHECK(told.size() == 3);
-  // After 10 ms, 20 ms, and each 40 ms.
+  // Reports leave after 10 ms, 20 ms, and then every 40 ms.
   for (const auto& [route, times] : told) CHECK(times <= 5);
   // The deadline has passed, but was noticed only when the channel had become idle.
   CHECK(routes.next_deadline() < moment(300ms));
@@ -175,7 +175,7 @@ TEST_CASE("a route is lost when its packets are lost and later ones on other rou
   lose(1, 67ms);
   CHECK_FALSE(routes[1].usable);
   CHECK(routes[1].inflight_bytes == 0);
-  // It is reported after two unanswered questions, and when it is usable again.
+  // The lost route is reported after two unanswered questions, and again when it is usable.
   CHECK_FALSE(routes.health().any_news());
   for (Duration now = 73ms; now < 150ms; now += 1ms) {
     routes.delays().note_arrival(0, moment(now), moment(now));

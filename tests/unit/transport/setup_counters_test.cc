@@ -440,7 +440,7 @@ TEST_CASE("questions and lists of paths that are ignored are counted") {
   ++paths.from_life;
   setup.ignored(&Counters::setup_incarnation, paths);
   --paths.from_life;
-  // From an address that is neither known nor in the list.
+  // This list comes from an address that is neither known nor in the list.
   setup.ignored(&Counters::wrong_source, paths, place(3));
   for (uint32_t number = 1; number <= 8; ++number) {
     paths.paths.number = number;
