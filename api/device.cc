@@ -64,7 +64,7 @@ Result<const congestion::ControllerKind*> controller(const std::string& name) {
     names += (names.empty() ? "" : ", ") + std::string(kind.name);
   }
   return Error{Status::invalid_argument,
-               "open: there is no congestion control \"" + name + "\". Fix: one of " + names};
+               "open: there is no congestion control \"" + name + "\". Fix: use one of " + names};
 }
 
 // Removes the option `retransmit=`, which any device may have and no driver knows, and returns the
@@ -92,7 +92,7 @@ Result<Retransmission> retransmission(const DeviceOptions& options,
         names += (names.empty() ? "" : ", ") + std::string(one.name);
       }
       return Error{Status::invalid_argument, "open: there is no retransmission mode \"" + *named +
-                                                 "\". Fix: one of " + names};
+                                                 "\". Fix: use one of " + names};
     }
     mode = found->mode;
   }

@@ -161,7 +161,9 @@ void StatsFiles::look_at(const std::string& name, Observed& out) const {
   }
   struct stat info {};
   const bool regular = fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode);
-  if (!pid_in(name) || !regular) return skip("is not a page of a device. Fix: remove it");
+  if (!pid_in(name) || !regular) {
+    return skip("is not a file with a device's counters. Fix: remove it");
+  }
   if (!held(file)) {
     unlink(path.c_str());
     return;

@@ -137,8 +137,8 @@ bool read_text(std::string_view text, ObservedDevice& out) {
 
 Error damaged() {
   return {Status::io_error,
-          "is damaged: its checksum or its text is wrong. Fix: remove it; the device is seen again "
-          "when it is opened again"};
+          "is damaged: its checksum or its text is wrong. Fix: remove it; the device is shown "
+          "again when it is opened again"};
 }
 
 }  // namespace
@@ -182,7 +182,8 @@ StatsPage::Write StatsPage::next(const Statistics& statistics, Time moment,
 
 Result<ObservedDevice> StatsPage::parse(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(Header) || load<uint64_t>(bytes, 0) != magic) {
-    return Error{Status::invalid_argument, "is not a page of a device. Fix: remove it"};
+    return Error{Status::invalid_argument,
+                 "is not a file with a device's counters. Fix: remove it"};
   }
   const auto header = load<Header>(bytes, 0);
   if (header.layout != this_layout) {
@@ -194,9 +195,9 @@ Result<ObservedDevice> StatsPage::parse(std::span<const std::byte> bytes) {
   const size_t size = slot_bytes(header.metrics);
   if (header.metrics > most_metrics || slots_at > bytes.size() ||
       bytes.size() - slots_at < 2 * size) {
-    return Error{Status::io_error,
-                 "is cut off. Fix: remove it; the device is seen again when it "
-                 "is opened again"};
+    return Error{
+        Status::io_error,
+        "was truncated. Fix: remove it; the device is shown again when it is opened again"};
   }
   const auto text = bytes.subspan(sizeof header, header.text_bytes);
   ObservedDevice out;
@@ -215,7 +216,7 @@ Result<ObservedDevice> StatsPage::parse(std::span<const std::byte> bytes) {
     out.moment = Time(Duration(head.moment));
   }
   if (newest.empty()) {
-    return Error{Status::would_block, "is damaged, or being written. Fix: look again"};
+    return Error{Status::would_block, "is damaged, or being written. Fix: run urma_stat again"};
   }
   for (size_t i = 0; i < out.metrics.size(); ++i) {
     out.metrics[i].value = load<uint64_t>(newest, sizeof(SlotHead) + i * sizeof(uint64_t));

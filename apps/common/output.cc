@@ -73,8 +73,8 @@ bool write_all(int descriptor, std::string_view text) {
 
 void print(std::string_view text, std::string_view what) {
   if (write_all(STDOUT_FILENO, text)) return;
-  throw Failure(Exit::error, fmt::format("{}: writing to stdout: {}. Fix: free some space, or "
-                                         "read all of it",
+  throw Failure(Exit::error, fmt::format("{}: writing to stdout: {}. Fix: free some space, or let "
+                                         "the next program of the pipe read all output",
                                          what, std::strerror(errno)));
 }
 

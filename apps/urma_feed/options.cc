@@ -72,12 +72,12 @@ Options parse_options(int count, char** arguments) {
   options.mode = consumes ? Options::Mode::consume : Options::Mode::produce;
   if (consumes &&
       ((line.given("host") && !options.host.empty()) || line.first_given({"--topic", "--rate"}))) {
-    usage("consume: it takes no host, --topic or --rate. Fix: give them to urma_feed produce");
+    usage("consume takes no host, no --topic and no --rate. Fix: give them to urma_feed produce");
   }
   if (!consumes && (line.first_given({"--producers", "--work"}) || options.devices.size() > 1)) {
     usage(
-        "produce: it takes one --device, no --producers and no --work. Fix: give them to "
-        "urma_feed consume");
+        "produce takes one --device, no --producers and no --work. Fix: give them to urma_feed "
+        "consume");
   }
   if (options.host.empty()) options.host = Options().host;
   return options;

@@ -58,8 +58,8 @@ class Producer {
     if (outstanding_ > 0) {
       apps::print_error(
           fmt::format("urma_feed: the consumer at {} may lack the last {} messages, and the "
-                      "mark of the end: it did not take them within 2 s of Ctrl-C. Fix: see "
-                      "whether it is stopped, or slow",
+                      "message that ends the feed: it did not take them within 2 s of Ctrl-C. Fix: "
+                      "check whether the consumer is stopped or slow",
                       options_.host, outstanding_));
     }
     return apps::interrupted() ? Exit::interrupted : Exit::ok;

@@ -69,7 +69,7 @@ Finding check_address_space(const Host& host) {
     return warn(
         "the kernel counts what is reserved as if it were used "
         "(vm.overcommit_memory=2): opening a device may find too little",
-        "as root: sysctl -w vm.overcommit_memory=0; or smaller Limits");
+        "as root: sysctl -w vm.overcommit_memory=0; or open devices with smaller Limits");
   }
   return ok("not limited");
 }

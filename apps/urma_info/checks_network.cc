@@ -26,7 +26,7 @@ bool may_exceed_buffers(const Host& host) {
 
 Finding check_interfaces(const Host& host) {
   if (host.loopback_down) {
-    return fix("lo is down: by udp: no process reaches another one of this host",
+    return fix("lo is down: through udp: no process of this host reaches another",
                "as root: ip link set dev lo up");
   }
   std::string seen, small;
@@ -39,7 +39,8 @@ Finding check_interfaces(const Host& host) {
     if (*mtu < least_mtu) small = name;
   }
   if (seen.empty()) {
-    return warn("none is up: udp: reaches no peer", "as root: ip link set dev lo up; see: ip addr");
+    return warn("no interface is up: udp: reaches no peer",
+                "as root: ip link set dev lo up; see: ip addr");
   }
   const std::string what = "MTU: " + seen;
   if (!small.empty()) {
@@ -81,14 +82,14 @@ Finding check_kernel(const Host& host) {
   need(kernel.file_locks, "file locks that belong to an opening (F_OFD_SETLK)");
   if (!missing.empty()) {
     return fix(fmt::format("{} lacks, or a sandbox forbids: {}", release, missing),
-               "Linux 5.4 or later, and a sandbox (seccomp) that allows these calls");
+               "use Linux 5.4 or later, and a sandbox (seccomp) that allows these calls");
   }
   need(kernel.segmentation, "UDP GSO");
   need(kernel.coalescing, "UDP GRO");
   if (!missing.empty()) {
     return warn(
         fmt::format("{} lacks {}: udp: needs a system call for each packet", release, missing),
-        "Linux 5.4 or later");
+        "use Linux 5.4 or later");
   }
   return ok(release + " has UDP GSO and GRO, futex, eventfd, timerfd, OFD locks");
 }

@@ -46,10 +46,11 @@ Finding check_processors(const Host& host) {
                         there - 1)
           : "a machine with several; on this one wait instead of polling (Threads::served)";
   if (allowed.size() == 1) {
-    return warn(what + ": two programs take turns, and each turn is milliseconds", several);
+    return warn(what + ": two programs that poll take turns of milliseconds", several);
   }
   if (cores.size() == 1) {
-    return warn(what + ": two programs that poll share its units, and slow each other", several);
+    return warn(what + ": two programs that poll share the units of this core, and slow each other",
+                several);
   }
   return ok(what);
 }
@@ -71,8 +72,8 @@ Finding check_clock(const Host& host) {
   }
   return warn(what +
                   ": each reading of the clock is a system call, and this machine has no faster "
-                  "one (or is busy: look again)",
-              "another kind of machine; on a virtual one ask for a stable TSC");
+                  "one (or is busy: check again)",
+              "use another kind of machine; for a virtual one, ask for a stable TSC");
 }
 
 }  // namespace urma::apps::info

@@ -69,9 +69,10 @@ std::string help_on(std::string_view name) {
     }
     return out;
   }
-  throw apps::Failure(apps::Exit::usage,
-                      fmt::format("--help: there is no driver \"{}\" in this build. Fix: one of {}",
-                                  name.substr(0, 80), names));
+  throw apps::Failure(
+      apps::Exit::usage,
+      fmt::format("--help: there is no driver \"{}\" in this build. Fix: name one of {}",
+                  name.substr(0, 80), names));
 }
 
 }  // namespace urma::apps::info

@@ -28,7 +28,7 @@ void refuse_others(const Options& options, bool named) {
                     options.what));
   }
   if (named && options.what.empty()) {
-    usage("\"\": an empty word names nothing. Fix: leave it out, or name a device, as cxl:");
+    usage("\"\": an empty word is not a device. Fix: leave it out, or name a device, as cxl:");
   }
   if (options.verbose && options.mode != Mode::config) {
     usage("--verbose belongs to --config. Fix: leave it out");

@@ -25,17 +25,19 @@ constexpr int read_back_at_a_time = 32;
 // have them.
 std::string examined(const std::string& name) {
   std::string_view why;
-  if (name.empty() || name.size() > longest_name) why = "it has 1 to 200 bytes";
+  if (name.empty() || name.size() > longest_name) why = "a name has 1 to 200 bytes";
   if (name.find('/') != name.npos) why = "it names a file in another folder";
   if (name.starts_with('.')) why = "it begins with a dot";
   if (apps::printable(name) != name) {
-    why = "it has control characters, or such as turn the direction of text";
+    why = "it has control characters, or characters that change the direction of text";
   }
   if (why.empty()) return name;
   const std::string shown = apps::printable(name.substr(0, longest_name));
-  throw Failure(Exit::usage, fmt::format("\"{}\" is not taken as a file's name: {}. Fix: give "
-                                         "another one with --as NAME",
-                                         shown, why));
+  throw Failure(
+      Exit::usage,
+      fmt::format(
+          "\"{}\" is not accepted as the name of a file: {}. Fix: give another name with --as NAME",
+          shown, why));
 }
 
 const char* cure_of(int reason) {
@@ -43,7 +45,8 @@ const char* cure_of(int reason) {
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
-      return "make room there (or raise its limit, ulimit -f), and send it again: it resumes";
+      return "make room there (or raise the receiver's limit, ulimit -f), and send the file again: "
+             "the transfer resumes";
     case EACCES:
     case EPERM:
     case EROFS:
@@ -53,7 +56,7 @@ const char* cure_of(int reason) {
     case ELOOP:
       return "remove the symbolic link of that name there";
     default:
-      return "remove the cause there, and send it again: it resumes";
+      return "remove the cause there, and send the file again: the transfer resumes";
   }
 }
 
@@ -162,7 +165,7 @@ void Incoming::begin(uint64_t first) {
   if (whole_) throw failed("another file has its name", EEXIST);
   const uint64_t keep = std::min(std::min(first, have_) * block_bytes, bytes_);
   if (ftruncate(part_.get(), static_cast<off_t>(keep)) != 0) {
-    throw failed("cutting its partial file", errno);
+    throw failed("truncating its partial file", errno);
   }
   struct statvfs disk {};
   if (fstatvfs(part_.get(), &disk) != 0) return;
@@ -198,12 +201,12 @@ bool Incoming::read_back() {
 void Incoming::commit() {
   if (whole_) return;  // the file had been received before
   if (size_of(part_.get()) != bytes_) throw failed("its partial file has changed", EIO);
-  if (fsync(part_.get()) != 0) throw failed("bringing it to the disk", errno);
+  if (fsync(part_.get()) != 0) throw failed("writing it to the disk", errno);
   const bool named = replace_ ? renameat(folder_, part_name_.c_str(), folder_, name_.c_str()) == 0
                               : rename_to_vacant(folder_, part_name_.c_str(), name_.c_str());
-  if (!named) throw failed("giving it its name", errno);
+  if (!named) throw failed("renaming its partial file", errno);
   committed_ = true;
-  if (fsync(folder_) != 0) throw failed("bringing its name to the disk", errno);
+  if (fsync(folder_) != 0) throw failed("writing its name to the disk", errno);
 }
 
 void Incoming::read(int file, uint64_t number, std::span<std::byte> block) const {

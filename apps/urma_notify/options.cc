@@ -76,11 +76,13 @@ Options parse_options(int count, char** arguments) {
   const bool names_host = line.given("host") && !options.host.empty();
   if (serves && (names_host || !options.name.empty() || options.replace ||
                  line.first_given({"--rate", "--patience"}))) {
-    usage("serve: it takes a folder and --device. Fix: give the others to urma_notify send");
+    usage(
+        "serve takes a folder and --device, and nothing else. Fix: give the other options to "
+        "urma_notify send");
   }
   if (options.host.empty()) options.host = Options().host;
   if (!serves && options.devices.size() > 1) {
-    usage("send: one --device is enough. Fix: leave the others out");
+    usage("send takes one --device. Fix: leave the others out");
   }
   return options;
 }

@@ -40,7 +40,7 @@ std::span<const std::byte> Outgoing::read(uint64_t number, std::span<std::byte> 
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
       throw Failure(Exit::error, fmt::format("{}: reading it: {}. Fix: check the disk, and send "
-                                             "it again: it resumes",
+                                             "the file again: the transfer resumes",
                                              path_, std::strerror(errno)));
     }
     if (got == 0) {

@@ -272,8 +272,8 @@ void Receiver::finish(Transfer& transfer) {
   if (!transfer.file.whole() && transfer.file.check() != transfer.sender_check) {
     return fail(transfer, transfer.finish_id,
                 {Exit::wrong_bytes,
-                 fmt::format("{}: what is on the disk is not what was sent (checks {:08x} and "
-                             "{:08x}). Fix: check that disk, and send it again",
+                 fmt::format("{}: the bytes on the disk are not those that were sent (checks "
+                             "{:08x} and {:08x}). Fix: check that disk, and send it again",
                              transfer.name, transfer.file.check(), transfer.sender_check)});
   }
   transfer.file.commit();
@@ -332,8 +332,10 @@ void Receiver::look_after_senders() {
 // Sends the last answers before the device closes.
 void Receiver::say_goodbye() {
   for (Transfer& transfer : transfers_) {
-    fail(transfer, 0,
-         {Exit::peer_lost, "the receiver was stopped. Fix: start it, and send again: it resumes"});
+    fail(
+        transfer, 0,
+        {Exit::peer_lost,
+         "the receiver was stopped. Fix: start it, and send the file again: the transfer resumes"});
   }
   for (const auto until = Clock::now() + 300ms; !dialogue_.idle() && Clock::now() < until;) {
     for (const Completion& completion : dialogue_.jetty().wait(10ms)) dialogue_.handle(completion);

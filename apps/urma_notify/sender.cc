@@ -27,7 +27,7 @@ void require_utf8(const std::string& name) {
   try {
     (void)nlohmann::json(name).dump();
   } catch (const nlohmann::json::exception&) {
-    throw Failure(Exit::usage, "the name is not UTF-8. Fix: give it another one with --as NAME");
+    throw Failure(Exit::usage, "the name is not UTF-8. Fix: give another name with --as NAME");
   }
 }
 
@@ -51,8 +51,8 @@ Exit Sender::run() {
     if (accepted_.whole) {
       if (first < blocks_of(file_.bytes())) {
         throw Failure(Exit::error,
-                      fmt::format("the receiver at {} has another file \"{}\". Fix: remove or "
-                                  "rename it there, or send with --replace",
+                      fmt::format("the receiver at {} has a different file named \"{}\". Fix: "
+                                  "remove or rename it there, or send with --replace",
                                   options_.host, options_.name));
       }
       finish("same");
@@ -196,7 +196,7 @@ Answer Sender::ask(const std::string& type, nlohmann::json body) {
 // Waits once for completions and handles them. Everything that can end an attempt is noticed here.
 void Sender::turn(std::chrono::milliseconds limit) {
   if (apps::interrupted()) {
-    throw Failure(Exit::interrupted, "interrupted. Fix: send it again: it resumes");
+    throw Failure(Exit::interrupted, "interrupted. Fix: send the file again: the transfer resumes");
   }
   std::optional<Status> lost;
   const auto taken = dialogue_.jetty().wait(limit);
@@ -244,8 +244,8 @@ void Sender::take(const Completion& completion) {
 void Sender::lose(Status status) {
   const StatusInfo& info = describe(status);
   throw Failure(Exit::peer_lost,
-                fmt::format("the receiver at {} is lost ({}: {}). Fix: see whether it still runs, "
-                            "start it, and send again: it resumes",
+                fmt::format("the receiver at {} is lost ({}: {}). Fix: start the receiver if it "
+                            "has ended, and send the file again: the transfer resumes",
                             options_.host, info.name, info.meaning));
 }
 

@@ -38,7 +38,7 @@ double resident_bytes(pid_t process) {
   if (file != nullptr) std::fclose(file);
   if (!read) {
     throw Failure(Exit::error,
-                  "budget: /proc does not contain how much memory is used. Fix: mount it");
+                  "budget: /proc does not report how much memory a process uses. Fix: mount /proc");
   }
   return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
@@ -112,7 +112,8 @@ double nanoseconds_each(int64_t since, size_t count) {
 
 void must_post(Jetty& jetty, const Work& work) {
   if (jetty.post(work) == 1) return;
-  throw Failure(Exit::error, "budget: a work was not accepted. Fix: report this");
+  throw Failure(Exit::error,
+                "budget: a work was not accepted. Fix: report this as a fault of liburma");
 }
 
 void drain(Jetty& jetty, size_t count) {
@@ -127,7 +128,10 @@ void drain(Jetty& jetty, size_t count) {
       }
     }
     count -= polled;
-    if (now() > until) throw Failure(Exit::error, "budget: a write did not end. Fix: report this");
+    if (now() > until) {
+      throw Failure(Exit::error,
+                    "budget: a write did not complete. Fix: report this as a fault of liburma");
+    }
   }
 }
 
@@ -225,7 +229,10 @@ class Owner {
  public:
   Owner(std::string_view device, uint32_t peers) {
     int pipe_ends[2];
-    if (pipe(pipe_ends) != 0) throw Failure(Exit::error, "budget: no pipe. Fix: allow more files");
+    if (pipe(pipe_ends) != 0) {
+      throw Failure(Exit::error,
+                    "budget: a pipe could not be made. Fix: allow more open files (ulimit -n)");
+    }
     process_ = fork();
     if (process_ == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -236,7 +243,11 @@ class Owner {
     std::array<char, 1024> text{};
     const ssize_t got = process_ < 0 ? -1 : ::read(pipe_ends[0], text.data(), text.size());
     ::close(pipe_ends[0]);
-    if (got <= 0) throw Failure(Exit::error, "budget: the other process did not begin. Fix: retry");
+    if (got <= 0) {
+      throw Failure(Exit::error,
+                    "budget: the process whose memory is measured could not be started, or ended "
+                    "early. Fix: retry");
+    }
     line_.assign(text.data(), static_cast<size_t>(got));
   }
   ~Owner() {

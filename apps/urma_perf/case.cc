@@ -19,7 +19,7 @@ uint32_t default_depth(const Test& test, uint64_t bytes) {
 std::string objection(const Case& what) {
   const uint64_t most = what.test->sends() ? max_send_bytes : max_write_bytes;
   if (what.bytes < 1 || what.bytes > most) {
-    return fmt::format("a message of {} takes 1 to {} bytes, not {}. Fix: --size {} or less",
+    return fmt::format("a message of {} has 1 to {} bytes, not {}. Fix: --size {} or less",
                        what.test->name, size_text(most), size_text(what.bytes), size_text(most));
   }
   if (what.test->atomics() &&
@@ -30,8 +30,8 @@ std::string objection(const Case& what) {
   if (what.ordering.unreliable()) {
     if (!what.test->sends() || what.bytes > most_datagram_bytes) {
       return fmt::format(
-          "--mode uno sends messages of one packet, not {} of {}. Fix: send_lat or send_bw, with "
-          "--size up to what the medium carries, {} at most",
+          "--mode uno sends messages of one packet, not {} of {}. Fix: run send_lat or send_bw, "
+          "with --size up to what the medium carries, {} at most",
           what.test->name, size_text(what.bytes), size_text(most_datagram_bytes));
     }
     if (what.ordering.order->order != Order::none || what.ordering.fence_every != 0) {
@@ -55,8 +55,8 @@ std::string objection(const Case& what) {
   if (what.test->ping_pong()) {
     if (what.signal_every < 1 || what.signal_every > most_unsignalled) {
       return fmt::format(
-          "{} signals every 1 to {} of its messages, not every {}. Fix: choose "
-          "another --signal-every",
+          "{} signals one of at most {} messages, not one of {}. Fix: choose another "
+          "--signal-every",
           what.test->name, most_unsignalled, what.signal_every);
     }
   } else if (!what.test->bandwidth() && what.signal_every != 1) {
@@ -66,8 +66,8 @@ std::string objection(const Case& what) {
         what.test->name);
   } else if (what.signal_every < 1 || what.depth % what.signal_every != 0) {
     return fmt::format(
-        "{} works outstanding cannot be signalled every {}. Fix: let --depth be a "
-        "multiple of --signal-every",
+        "--depth {} is not a multiple of --signal-every {}. Fix: let --depth be a multiple of "
+        "--signal-every",
         what.depth, what.signal_every);
   }
   if (what.ordering.fence_every != 0 && !what.test->bandwidth()) {
@@ -77,11 +77,12 @@ std::string objection(const Case& what) {
         what.test->name);
   }
   if (what.spread != 0 && !what.test->reads()) {
-    return fmt::format("{} reads nothing that could be spread. Fix: leave --spread out, or read",
-                       what.test->name);
+    return fmt::format(
+        "{} reads nothing that could be spread. Fix: leave --spread out, or run a read test",
+        what.test->name);
   }
   if (what.spread > most_memory_bytes) {
-    return fmt::format("a spread of {} is more than {}. Fix: --spread {} or less",
+    return fmt::format("--spread {} exceeds the limit of {}. Fix: --spread {} or less",
                        size_text(what.spread), size_text(most_memory_bytes),
                        size_text(most_memory_bytes));
   }

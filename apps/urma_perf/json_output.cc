@@ -118,7 +118,7 @@ void JsonFile::write(const json& whole) {
   if (temporary_.empty()) return;
   // An error of a full disk appears here at the latest, and not after the rename.
   if (fsync(descriptor_) != 0) throw failure("writing it");
-  if (rename(temporary_.c_str(), path_.c_str()) != 0) throw failure("putting it in its place");
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) throw failure("renaming it");
   temporary_.clear();
 }
 

@@ -41,7 +41,8 @@ const Named* named(std::span<const Named> all, const json& in, const char* key,
   read_optional(in, key, name);
   if (const Named* found = find_named(all, name)) return found;
   throw Failure(Exit::version_mismatch,
-                fmt::format("there is no {} \"{}\" here. Fix: use the same urma_perf on both sides",
+                fmt::format("this urma_perf does not know the {} \"{}\" that the peer asks for. "
+                            "Fix: use the same urma_perf on both sides",
                             key, name));
 }
 void from_json(const json& in, Case& out) {
@@ -50,8 +51,8 @@ void from_json(const json& in, Case& out) {
   out.test = find_test(test);
   if (out.test == nullptr) {
     throw Failure(Exit::version_mismatch,
-                  fmt::format("there is no test \"{}\" here. Fix: use the same urma_perf on both "
-                              "sides",
+                  fmt::format("this urma_perf does not know the test \"{}\" that the peer asks "
+                              "for. Fix: use the same urma_perf on both sides",
                               test));
   }
   read_field(in, "bytes", out.bytes);

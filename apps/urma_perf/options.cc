@@ -83,7 +83,9 @@ void choose_mode(const Words& words, Options& options) {
   if (words.budget) {
     options.mode = Mode::budget;
     if (!what.empty() || options.self) {
-      usage("--budget is a measurement of its own. Fix: urma_perf --budget, with --jetties or not");
+      usage(
+          "--budget takes no test, no server and no --self. Fix: urma_perf --budget, with or "
+          "without --jetties N");
     }
     return;
   }
@@ -91,17 +93,18 @@ void choose_mode(const Words& words, Options& options) {
     options.mode = Mode::server;
     if (!options.host.empty() || options.self) {
       usage(
-          "server: it takes no host and no --self. Fix: urma_perf server, and on the other "
-          "machine urma_perf TEST HOST; or urma_perf --self TEST");
+          "server takes no host and no --self. Fix: run urma_perf server, and on the other machine "
+          "urma_perf TEST HOST; or urma_perf --self TEST");
     }
     return;
   }
   if (what.empty() || what == "main") {
     options.mode = Mode::main_job;
     if (options.self && options.host.empty()) return;
-    usage(what.empty() ? "missing command. Fix: urma_perf --self, urma_perf server, urma_perf "
-                         "TEST HOST, or see --help"
-                       : "main runs both sides here. Fix: urma_perf --self");
+    usage(what.empty()
+              ? "missing command. Fix: urma_perf --self, urma_perf server, urma_perf "
+                "TEST HOST, or see --help"
+              : "the main measurement runs both sides on this host. Fix: urma_perf --self");
   }
   if (what == "reg") {
     options.mode = Mode::registration;
@@ -111,7 +114,8 @@ void choose_mode(const Words& words, Options& options) {
   options.mode = Mode::test;
   options.test = find_test(what);
   if (options.test == nullptr) {
-    usage(fmt::format("\"{}\" is not a test. Fix: server, reg, or one of {}", what, test_names()));
+    usage(fmt::format("\"{}\" is not a test. Fix: name server, reg, or one of {}", what,
+                      test_names()));
   }
   if (options.self && !options.host.empty()) {
     usage(
@@ -145,7 +149,7 @@ void refuse_options_of_tests(const CommandLine& line, const Options& options) {
   }
   if (!other && options.mode != Mode::budget) other = line.first_given({"--jetties"});
   if (!other) return;
-  usage(fmt::format("{} belongs to a test. Fix: name one of {}", *other, test_names()));
+  usage(fmt::format("{} needs a test. Fix: name one of {}", *other, test_names()));
 }
 
 // Refuses options that this mode does not have.
@@ -162,15 +166,16 @@ void refuse_others(const CommandLine& line, const Options& options) {
   }
   if (server && (options.json || !options.json_file.empty() || !options.verify)) {
     usage(
-        "server: results and checks are the client's. Fix: give --json, --json-file and "
-        "--no-verify to urma_perf TEST HOST");
+        "server: the client prints the results and chooses the checks. Fix: give --json, "
+        "--json-file and --no-verify to urma_perf TEST HOST");
   }
   if (options.once && !server) usage("--once belongs to urma_perf server. Fix: leave it out");
   if (!options.peer_device.empty() && job && options.device.empty()) {
-    usage("--peer-device goes with the --device that it answers. Fix: give --device, too");
+    usage("--peer-device needs --device. Fix: give --device, too");
   }
   if (!options.peer_device.empty() && !options.self) {
-    usage("--peer-device is for --self. Fix: urma_perf server --device STRING, over there");
+    usage(
+        "--peer-device needs --self. Fix: run urma_perf server --device STRING on the other side");
   }
 }
 
@@ -178,8 +183,8 @@ void check_cases(const Options& options) {
   if (options.mode != Options::Mode::test) return;
   if (options.threads > options.jetties) {
     usage(
-        fmt::format("--threads {} with --jetties {}: each thread has a Jetty of its own. Fix: as "
-                    "many --jetties as --threads, or more",
+        fmt::format("--threads {} with --jetties {}: each thread has at least one Jetty of its "
+                    "own. Fix: give as many --jetties as --threads, or more",
                     options.threads, options.jetties));
   }
   if (options.sweep && !options.sizes.empty()) {

@@ -55,9 +55,10 @@ socklen_t to_sockaddr(const Endpoint& endpoint, SocketAddress& out) {
 }
 
 Failure system_failure(std::string_view doing) {
-  return {Exit::error, fmt::format("{} for --limit: {}. Fix: leave --limit out, or let this "
-                                   "process use UDP sockets",
-                                   doing, std::strerror(errno))};
+  return {Exit::error,
+          fmt::format(
+              "--limit: {} failed: {}. Fix: leave --limit out, or let this process use UDP sockets",
+              doing, std::strerror(errno))};
 }
 
 void set_buffer(int socket, int forced, int polite) {

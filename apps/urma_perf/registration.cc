@@ -27,9 +27,11 @@ class Untouched {
     void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {
-      throw Failure(Exit::error, fmt::format("reg: the system gives no {} bytes of address space. "
-                                             "Fix: a smaller --size",
-                                             bytes));
+      throw Failure(
+          Exit::error,
+          fmt::format(
+              "reg: the system refuses {} bytes of address space. Fix: give a smaller --size",
+              bytes));
     }
     at_ = static_cast<std::byte*>(at);
   }
@@ -84,10 +86,11 @@ class Registration {
     for (uint64_t cycle = 0; now() < until && !interrupted(); ++cycle) {
       Segment segment = must(timed(row.took[registering], make), "memory");
       if (mapped_ && !segment.mapped()) {
-        throw Failure(Exit::error,
-                      fmt::format("reg: the window has no room for {} in one piece. Fix: a larger "
-                                  "one (--device cxl:PATH?size=4G), a smaller --size, or --private",
-                                  size_text(bytes)));
+        throw Failure(
+            Exit::error,
+            fmt::format("reg: the window has no room for {} in one piece. Fix: give a larger "
+                        "window (--device cxl:PATH?size=4G), a smaller --size, or --private",
+                        size_text(bytes)));
       }
       writes(&segment);
       next += apart;

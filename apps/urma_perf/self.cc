@@ -89,7 +89,7 @@ ChildServer::ChildServer(const Options& options, const std::string& device, int 
   throw Failure(interrupted() ? Exit::interrupted
                 : exited      ? static_cast<Exit>(WEXITSTATUS(status_))
                               : Exit::error,
-                "--self: the server side did not start. Fix: see what it says above");
+                "--self: the server side did not start. Fix: see its error message above");
 }
 
 // The child ends as soon as the client has said bye, which happens before this object is destroyed.

@@ -32,7 +32,7 @@ bool is_ours(std::string_view name) {
 }
 
 Failure failure(std::string_view doing, std::string_view cure) {
-  return {Exit::error, fmt::format("{} in /dev/shm for --limit: {}. Fix: {}", doing,
+  return {Exit::error, fmt::format("--limit: {} in /dev/shm failed: {}. Fix: {}", doing,
                                    std::strerror(errno), cure)};
 }
 
@@ -109,7 +109,7 @@ ShmWindow ShmWindow::open(const std::string& name, size_t bytes) {
   constexpr std::string_view cure =
       "run both sides as one user on one host with one /dev/shm, or leave --limit out";
   errno = EINVAL;
-  if (!is_ours(name)) throw failure("opening what the client told", cure);
+  if (!is_ours(name)) throw failure("opening the file that the client named", cure);
   const int file = ::open(path_of(name).c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0) throw failure("opening the client's file", cure);
   const struct stat found = about(file);

@@ -60,11 +60,10 @@ Segment Side::make_segment(Device& device) {
   const size_t bytes = (layout_.bytes() + page - 1) / page * page;
   own_memory_.reset(static_cast<std::byte*>(std::aligned_alloc(page, bytes)));
   if (own_memory_ == nullptr) {
-    throw Failure(
-        Exit::error,
-        fmt::format("{}: the system gives no {} bytes. Fix: smaller --size or --depth, or "
-                    "more memory (ulimit -v, a container's limit)",
-                    what, bytes));
+    throw Failure(Exit::error,
+                  fmt::format("{}: the system refuses {} bytes. Fix: give a smaller --size or "
+                              "--depth, or allow more memory (ulimit -v, a container's limit)",
+                              what, bytes));
   }
   return must(device.register_memory({own_memory_.get(), bytes}, rights), what);
 }

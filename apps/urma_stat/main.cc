@@ -37,8 +37,8 @@ class Complaints {
 };
 
 Failure no_device_of(const std::string& process) {
-  return {Exit::error, fmt::format("no process {} of this user has an open device here. Fix: "
-                                   "urma_stat shows those that have",
+  return {Exit::error, fmt::format("no process {} of this user has an open device here. Fix: run "
+                                   "urma_stat, which lists the processes that have one",
                                    process)};
 }
 

@@ -33,15 +33,16 @@ Result<std::unique_ptr<PacketPort>> open_clocked(const DeviceString& device) {
   read_clock_options(options, name, seed);
   if (auto done = options.finish(); !done) return done.error();
   if (name.empty()) {
-    return device_error(device, device.place,
-                        "the network whose time it uses is missing. Fix: sim(net=NAME):cxl:");
+    return device_error(
+        device, device.place,
+        "the simulated network that gives it the time is not named. Fix: sim(net=NAME):cxl:");
   }
   Result<std::unique_ptr<PacketPort>> inner = open_port(*device.inner);
   if (!inner) return inner.error();
   if ((*inner)->bell() == nullptr) {
-    return device_error(
-        device, device.inner->place,
-        "its time cannot be simulated, only that of a window can. Fix: sim(net=NAME):cxl:");
+    return device_error(device, device.inner->place,
+                        "the time of this device cannot be simulated, only that of a window can. "
+                        "Fix: sim(net=NAME):cxl:");
   }
   return std::unique_ptr<PacketPort>(std::make_unique<sim::ClockedPort>(
       sim::Network::named(name, seed), std::move(*inner), options.settings()));

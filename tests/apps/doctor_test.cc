@@ -398,9 +398,9 @@ TEST_CASE("doctor: reports interfaces that are down, or whose MTU is too small f
     machine.file("/sys/class/net/" + name + "/flags", flags);
     machine.file("/sys/class/net/" + name + "/mtu", mtu);
   };
-  says(check_interfaces(machine.host), Level::warn, "none is up", "ip link set dev lo up");
+  says(check_interfaces(machine.host), Level::warn, "no interface is up", "ip link set dev lo up");
   interface("eth1", "0x1002\n", "576\n");
-  says(check_interfaces(machine.host), Level::warn, "none is up", "ip link set dev lo up");
+  says(check_interfaces(machine.host), Level::warn, "no interface is up", "ip link set dev lo up");
   interface("lo", "0x9\n", "65536\n");
   says(check_interfaces(machine.host), Level::ok, "MTU: lo 65536");
   machine.host.loopback_down = true;

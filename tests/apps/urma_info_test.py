@@ -170,7 +170,7 @@ def test_help():
         assert max(len(line) for line in done.stdout.splitlines()) <= COLUMNS
     assert "rcvbuf=" in run("--help", "udp").stdout
     done = run("--help", "verbs")
-    assert done.returncode == 2 and "Fix: one of cxl, " in done.stderr, done
+    assert done.returncode == 2 and "Fix: name one of cxl, " in done.stderr, done
     assert run("--version").stdout.startswith("urma_info ")
 
 

@@ -136,7 +136,7 @@ def test_strangers_files_are_said_and_skipped():
             done = run()
             assert done.returncode == 0, done
             for path in (junk, spoiled):
-                assert f"{path} is not a page of a device. Fix: " in done.stderr, done
+                assert f"{path} is not a file with a device's counters. Fix: " in done.stderr, done
             skipped = json.loads(run("--json").stdout)["skipped"]
             assert any(junk in one for one in skipped) and any(spoiled in one for one in skipped)
         run()  # it is no longer held

@@ -132,22 +132,22 @@ TEST_CASE("a file that is not a page, or a spoiled one, is reported and skipped"
     CHECK(seen.devices[0].device == "udp:1");
   };
   REQUIRE(truncate(at.c_str(), 3000) == 0);
-  one_is_skipped("cut off");
+  one_is_skipped("truncated");
   REQUIRE(truncate(at.c_str(), 10) == 0);
-  one_is_skipped("not a page");
+  one_is_skipped("not a file with a device's counters");
   REQUIRE(truncate(at.c_str(), 200'000) == 0);
   one_is_skipped("damaged");
   std::ofstream(at) << std::string(10'000, 'x');
-  one_is_skipped("not a page");
+  one_is_skipped("not a file with a device's counters");
   REQUIRE(unlink(at.c_str()) == 0);
 
   at = pages.path / "README";
   std::ofstream(at) << "hello";
-  one_is_skipped("not a page");
+  one_is_skipped("not a file with a device's counters");
   REQUIRE(unlink(at.c_str()) == 0);
   at = pages.path / "1-0000000000000000";
   REQUIRE(mkfifo(at.c_str(), 0600) == 0);
-  one_is_skipped("not a page");
+  one_is_skipped("not a file with a device's counters");
   REQUIRE(unlink(at.c_str()) == 0);
   std::filesystem::create_symlink("/dev/zero", at);
   one_is_skipped("cannot be opened");
