@@ -37,8 +37,8 @@ constexpr Tables tables = make_tables();
 
 #if defined(__x86_64__)
 
-// x^n modulo the polynomial, as carry-less multiplication of reflected operands wants it:
-// bits reversed and one position up.
+// x^n modulo the polynomial, as carry-less multiplication of reflected operands needs it: bits
+// reversed and one position up.
 constexpr uint64_t folding_constant(unsigned n) {
   uint32_t remainder = 1;
   for (unsigned i = 0; i < n; ++i) {

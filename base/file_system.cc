@@ -152,8 +152,9 @@ std::string size_for_people(uint64_t bytes, Rounded to) {
   return std::to_string(count) + (small ? "K" : "M");
 }
 
-// A line: ID PARENT MAJOR:MINOR ROOT MOUNT-POINT OPTIONS [FIELDS...] - KIND SOURCE SUPER-OPTIONS. A
-// later mount hides an earlier one at the same place; the same file system may be at several.
+// A line consists of ID PARENT MAJOR:MINOR ROOT MOUNT-POINT OPTIONS [FIELDS...] - KIND SOURCE
+// SUPER-OPTIONS. A later mount hides an earlier one at the same mount point; a file system may be
+// mounted at several mount points.
 FileSystem find_mount(std::string_view mountinfo, dev_t device, std::string_view path) {
   const std::string wanted = std::to_string(major(device)) + ":" + std::to_string(minor(device));
   FileSystem found;

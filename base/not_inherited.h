@@ -5,7 +5,7 @@ namespace urma {
 // While this object exists, a child made by fork() finds an idle eventfd under this descriptor's
 // number instead of the parent's open file: otherwise a UDP port would stay taken, and a file
 // locked, for as long as any child keeps the descriptor open. The number stays in use, so copies of
-// the owner in the child can close it as usual. Called by any thread.
+// the owner in the child can close it as usual. Any thread may use it.
 class NotInherited {
  public:
   NotInherited() = default;

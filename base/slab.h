@@ -53,7 +53,8 @@ class Slab {
     --size_;
   }
 
-  // Returns the index that the next object will have. Not to be called when full.
+  // Returns the index that the next object will have. Must not be called if `capacity` objects are
+  // alive.
   uint32_t next_index() const { return free_ != none ? free_ : touched_; }
 
   // Returns null if the object has been destroyed.

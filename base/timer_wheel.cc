@@ -9,7 +9,7 @@
 namespace urma {
 namespace {
 
-// Rounded up, so that a timer never fires early.
+// Returns the tick of a deadline, rounded up so that a timer never fires early.
 uint64_t ticks_up(Time time) {
   const int64_t count = time.time_since_epoch().count();
   return count <= 0 ? 0 : (static_cast<uint64_t>(count) + 1023) / 1024;

@@ -13,7 +13,7 @@ namespace urma {
 // One deadline for each of `timers` owners, which are named by index. Arming, moving and disarming
 // take constant time; a timer takes 16 bytes. There are five wheels of 64 slots, and a slot of the
 // first is one tick of 1.024 us: a deadline fires up to one tick late, never early. While no timer
-// is armed there is nothing to do. One thread.
+// is armed there is nothing to do. Used by one thread at a time.
 class TimerWheel {
  public:
   static constexpr Duration tick = Duration(1024);

@@ -7,8 +7,8 @@
 
 namespace urma {
 
-// A queue of members that wait for their turn: each is in it at most once, first come, first
-// served. One thread.
+// A queue of members that wait for their turn, first come, first served. Each member is in it at
+// most once. Used by one thread at a time.
 class Turns {
  public:
   explicit Turns(uint32_t members)

@@ -54,7 +54,7 @@ void Impairment::read_options(OptionReader& options, const std::string& prefix) 
                {"the most bytes that wait for the line; further ones are lost"});
 }
 
-// Whether this packet is not to be lost (Impairment::only).
+// Returns whether Impairment::only exempts this packet from losses.
 bool ImpairedLine::exempt(const Impairment& impairment, std::span<const std::byte> packet) {
   using Only = Impairment::Only;
   if (impairment.only == Only::all) return false;

@@ -17,7 +17,7 @@ class TokenMint {
   explicit TokenMint(SipHash key) : key_(key) {}
 
   TokenId id(uint32_t count) const { return TokenId(permute<id_bits>(count, id_limit)); }
-  // `generation` is how many values this TokenID has had before.
+  // `generation` is the number of values that this TokenID has had before.
   TokenValue value(TokenId id, uint32_t generation) const {
     return TokenValue(permute<32>(generation, number(id)));
   }

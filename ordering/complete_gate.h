@@ -6,9 +6,9 @@
 namespace urma::ordering {
 
 // Decides when the completions of one queue may be shown to the application. A signalled completion
-// implies that all unsignalled works posted before it succeeded, and returns their berths; so it is
-// withheld until they are done. A failure implies nothing and is never withheld. In order, a
-// completion is withheld until all works before it are done.
+// implies that all unsignalled works posted before it succeeded, and makes their berths vacant; so
+// it is withheld until these works are done. A failure implies nothing and is never withheld. With
+// JettyOptions::in_order, a completion is withheld until all works before it are done.
 //
 // It knows works only by their berths, which they keep until they are shown. Only the thread that
 // runs the engine calls it.
@@ -26,11 +26,11 @@ class CompleteGate {
   // There is one slot for each berth. A slot is not read before its berth has been posted.
   explicit CompleteGate(Slot* slots) : slots_(slots) {}
 
-  // The next work of the queue was posted.
+  // Reports that the next work of the queue was posted.
   void posted(uint16_t berth, bool signalled, bool ordered = false);
 
-  // A work is done. Returns true if its completion is to be shown now; false if it is withheld, or
-  // if the work, unsignalled and successful, has none.
+  // Reports that a work is done. Returns true if its completion is to be shown now; false if it is
+  // withheld, or if the work, unsignalled and successful, has none.
   bool done(uint16_t berth, bool failed);
 
   // Returns a withheld completion that is to be shown now. To be called after `done` until it

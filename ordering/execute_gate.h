@@ -16,15 +16,16 @@ class ExecuteGate {
  public:
   static constexpr uint32_t window = 1024;  // slices that may be open (docs/protocol.md, W)
 
-  // All slices before `first` have passed.
+  // Makes a gate that all slices before `first` have passed.
   explicit ExecuteGate(Tassn first) : first_(first) {}
 
-  // No slice before `first` is still to come.
+  // Reports that no slice before `first` will arrive any longer.
   void begin_at(Tassn first) {
     if (first > first_) slide(first);
     skip();
   }
-  // A slice has passed. Numbers behind the queue's window are ignored.
+  // Reports that a slice has passed. A number before the window is ignored; a number beyond it
+  // moves the window on.
   void pass(Tassn number) {
     if (number < first_) return;
     if (number - first_ >= int64_t{window}) slide(number - (window - 1));

@@ -34,7 +34,7 @@ class alignas(uint32_t) SubmitGate {
     Fence fence;
     bool fetches;
   };
-  // How many works of the queue are not done.
+  // The numbers of works of the queue that are not done.
   struct Open {
     uint32_t works = 0;
     uint32_t fetching = 0;
@@ -43,10 +43,10 @@ class alignas(uint32_t) SubmitGate {
   // Returns false if no reported work is outstanding.
   bool busy() const { return fenced_.first != 0 || ordered_.first != 0; }
 
-  // The next work of the queue was posted; `open` counts those before it. Returns true if it begins
-  // now.
+  // Reports that the next work of the queue was posted; `open` counts the works before it that are
+  // not done. Returns true if the work begins now.
   bool posted(Slot* slots, uint16_t berth, const Work& work, Open open);
-  // The work is done, whether or not it had begun.
+  // Reports that a work is done, whether or not it had begun.
   void done(Slot* slots, uint16_t berth);
   // Returns a work that begins now. To be called some time after `done`, until it returns nothing.
   // A work that is posted in between does not overtake.

@@ -28,8 +28,8 @@ enum class TaOpcode : uint8_t {
   atomic_response = 0x13,
 };
 
-// Which headers each opcode has, and how its requests may be treated. To add an opcode, add a row
-// here and its cases in the executor, which does not compile without them.
+// The headers that each opcode has, and how its requests may be handled. To add an opcode, add a
+// row here and its cases in the executor, which does not compile without them.
 struct OpcodeInfo {
   TaOpcode opcode;
   std::string_view name;

@@ -71,7 +71,8 @@ struct SetupMessage {
   // address (16) and a port (2), and padding to a multiple of four bytes.
   static constexpr size_t paths_size(size_t count) { return (4 + 18 * count + 3) & ~size_t{3}; }
   static constexpr size_t most_paths_size = 148;
-  // In front of the body: UTPH or CTPH, addresses, BTAH, MTETAH, OFSTETAH.
+  // Returns the size of the headers in front of the body: UTPH or CTPH, addresses, BTAH, MTETAH,
+  // OFSTETAH.
   static constexpr size_t head_size(Carrier carrier) {
     return (carrier == Carrier::unreliable ? Utph::size : Ctph::size) + Addresses::size +
            Btah::size + Mtetah::size + Ofstetah::size;

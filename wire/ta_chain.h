@@ -7,7 +7,7 @@
 
 namespace urma {
 
-// Which headers a packet of the transaction layer has, and in which order.
+// The headers of a packet of the transaction layer, and their order.
 
 // Returns the bytes of a request's chain, its token included.
 constexpr size_t chain_bytes(const OpcodeInfo& info) {
@@ -130,7 +130,7 @@ struct MessageHeaders {
   bool with_immediate = false;
   size_t bytes = 0;  // of the chain
 
-  // Returns false if it is something else, or is cut off.
+  // Returns false if the packet is something else, or is cut off.
   bool assign(std::span<const std::byte> head) {
     with_immediate = !read_chain<TaOpcode::send>(*this, head);
     if (with_immediate && !read_chain<TaOpcode::send_immediate>(*this, head)) return false;
@@ -149,7 +149,7 @@ struct ImmediateHeaders {
   Immetah immediate;
   Tvetah token;
 
-  // Returns false if it is something else, or is cut off.
+  // Returns false if the packet is something else, or is cut off.
   bool assign(std::span<const std::byte> head) {
     return read_chain<TaOpcode::write_immediate>(*this, head);
   }

@@ -14,7 +14,7 @@ namespace urma {
 // The transaction layer's headers (UB 7, appendix B). Each struct holds what one header says, and
 // its Layout says in which bits. `parse` and `emit` are inverse. Fields of the specification that
 // liburma neither uses nor understands are not named: they are sent as zero and ignored when
-// received. All of it is inline, because for a chain whose opcode is known it is a few
+// received. All functions are inline, because a chain whose opcode is known takes only a few
 // instructions.
 
 inline constexpr uint64_t ta_version = 0;
@@ -126,7 +126,7 @@ struct Tvetah {
   friend bool operator==(const Tvetah&, const Tvetah&) = default;
 };
 
-// Where the packet's bytes lie in the slice. Each Send has one. In a Read_response the
+// The offset of the packet's bytes in the slice. Each Send has this header. In a Read_response the
 // specification makes it optional (UB 5.3); liburma always sends and expects it there (OURS,
 // docs/protocol.md).
 struct Ofstetah {

@@ -123,7 +123,7 @@ struct Addresses {
   friend bool operator==(const Addresses&, const Addresses&) = default;
 };
 
-// Which packets beyond the highest in-order one have been received (UB 4.2.7). Bit i stands for
+// The packets beyond the highest in-order one that have been received (UB 4.2.7). Bit i stands for
 // RTPH.PSN + i, least significant bit of the first byte first (INFERRED, docs/protocol.md).
 struct Saetph {
   static constexpr size_t fixed_size = 4;  // in front of the bitmap

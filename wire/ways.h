@@ -39,14 +39,14 @@ class Ways {
 
   // Returns the address in this process of a part of the other end's segment. Returns null if the
   // medium does not map it or access is not allowed: the caller then sends a packet, whose answer
-  // says which. Before the owner revokes held memory it waits, but not for long: so the caller
-  // holds one range at a time and calls `let_go` soon. `let_go` returns false if the memory was
-  // revoked meanwhile: then the copied bytes may have no effect.
+  // says whether access is allowed. Before the owner revokes held memory it waits, but not for
+  // long: so the caller holds one range at a time and calls `let_go` soon. `let_go` returns false
+  // if the memory was revoked meanwhile: then the copied bytes may have no effect.
   virtual std::byte* hold(uint32_t, const MemoryRange&) { return nullptr; }
   virtual bool let_go() { return true; }
 
-  // Why the medium has no way to an endpoint that is there: as many ways are in use as it has room
-  // for, or the system has no memory for another one.
+  // The reason why the medium has no way to an endpoint that exists: as many ways are in use as it
+  // has room for, or the system has no memory for another one.
   enum class Shortage : uint8_t { none, ways, memory };
   struct State {
     uint64_t taken = 0;    // grows when the other end takes packets

@@ -69,7 +69,8 @@ void ActedCaches::load(size_t line) {
   }
 }
 
-// Only what was stored is written: the line may be another one's to write.
+// Writes a line back only if this process has stored to it: otherwise another process may be its
+// writer.
 void ActedCaches::evict(size_t line) {
   if (std::memcmp(copy_ + line, loaded_ + line, line_bytes) != 0) write_back(line);
   load(line);

@@ -19,7 +19,7 @@ size_t Arrivals::receive(std::span<RxFrame> frames, bool all, PortCounters& coun
   size_t count = 0;
   uint32_t bytes = 0;
   ++counters.calls_received;
-  // First the ring from which something came last, then some of the others in turn.
+  // Reads first the ring of the latest message, then some of the others in turn.
   const size_t looks = all ? sources_.size() : std::min<size_t>(sources_.size(), rings_at_once);
   size_t at = latest_;
   const auto full = [&] { return count == frames.size() || bytes >= bytes_at_once; };

@@ -55,7 +55,7 @@ CxlPort::CxlPort(std::unique_ptr<Window> window, uint32_t place, const WindowSet
   state_settings(settings);
 }
 
-// Lists what was chosen, and where each choice comes from.
+// Lists the values that were chosen, with the source of each.
 void CxlPort::state_settings(const WindowSettings& settings) {
   const BackingFile& file = mapping_.file();
   SettingList& out = facts_.settings;
@@ -227,7 +227,7 @@ size_t CxlPort::receive(std::span<RxFrame> frames, Time now) {
 
 // ---- which rings are this device's
 
-// A slot or a ring has a new owner.
+// Looks at all slots and rings, because one of them has a new owner.
 void CxlPort::look_around() {
   changes_seen_ = changes();
   // The slot is another device's: the window was written over, and nothing in it is trusted.
@@ -252,7 +252,7 @@ void CxlPort::look_around() {
 // by others until this end, too, has given it up.
 void CxlPort::look_at(uint32_t ring, const RingOwner& owner) {
   const bool receives = owner.to == place_ && owner.to_generation == generation_;
-  // Again, when what was received of an earlier incarnation has been released.
+  // If messages of an earlier incarnation have not been released yet, the next pass tries again.
   if (receives && !arrivals_.add(ring, owner)) changes_seen_ = changes() - 1;
   if (owner.from != place_ || owner.from_generation != generation_) return;
   Outbound& outbound = outbound_[owner.to];

@@ -55,7 +55,7 @@ Taken Granules::take(uint64_t bytes, uint32_t& segment) {
   return Taken::taken;
 }
 
-// The size is the one that was taken, not what the record says now: the memory of other devices
+// The size is the one that was taken, not the one in the record now: the memory of other devices
 // lies beside it.
 bool Granules::empty(uint32_t segment, uint64_t bytes) const {
   // Huge pages are given back only whole; the others would keep their bytes.

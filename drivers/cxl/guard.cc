@@ -14,7 +14,8 @@ std::atomic<Guard::Watched*> all{nullptr};
 bool installed = false;
 struct sigaction before {};
 
-// Returns whether it was in a mapping of ours, which is zeros now.
+// Replaces the guarded mapping that contains the address by zeros. Returns false if there is none,
+// or if the system refuses.
 bool mend(const void* address) {
   const auto* const at = static_cast<const std::byte*>(address);
   for (Guard::Watched* one = all.load(); one != nullptr; one = one->next) {
@@ -76,7 +77,7 @@ bool any_used() {
   return false;
 }
 
-// With the mutex.
+// The caller holds the mutex.
 Guard::Watched* take() {
   for (Guard::Watched* one = all.load(); one != nullptr; one = one->next) {
     if (!std::exchange(one->used, true)) return one;

@@ -19,8 +19,9 @@ namespace urma::drivers::cxl {
 namespace {
 
 constexpr int most_waiting = 128;
-// How long an answer is waited for, because the owner may be busy, and how often it is looked for
-// without a notification. After a failure it is asked again after a pause, each twice as long.
+// The time for which an answer is awaited, since the owner may be busy, and the interval at which
+// the socket is checked without a notification. After a failure the owner is asked again after a
+// pause; each pause is twice as long as the one before.
 constexpr Duration patience = std::chrono::milliseconds(200);
 constexpr Duration between_looks = std::chrono::milliseconds(10);
 constexpr Duration first_pause = std::chrono::milliseconds(1);
@@ -202,7 +203,8 @@ void HandOver::stop_listening() {
   unlink(bound_.sun_path);
 }
 
-// In a directory for all, another user may have taken the name, and would be shown a token.
+// In a directory that all users may write, another user may have taken the name, and would receive
+// a token.
 bool HandOver::entitled(int socket) const {
   ucred who{};
   socklen_t bytes = sizeof who;
@@ -400,7 +402,7 @@ void HandOver::answer(Told& told, Time now) {
     if (socket < 0) continue;
     hear(socket, told, now) ? void(close(socket)) : keep_silent(socket, now);
   }
-  // There may be more; or this process has no descriptors at the moment, and they wait.
+  // More connections may wait, also because this process has no descriptors at the moment.
   if (socket_ >= 0) look_again(told.count > 0 ? now : now + between_looks);
 }
 

@@ -4,7 +4,8 @@
 
 namespace urma::drivers::cxl {
 
-// This device's own segments are at hand. Memory of the window itself is not trusted here.
+// This device's own segments are mapped in this process already. Memory of the window itself is not
+// trusted here.
 std::byte* HandedOver::find(const HandOver::There& there, const MemoryRange& range,
                             uint64_t offset) {
   if (there.name.file == 0) return nullptr;

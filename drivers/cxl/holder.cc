@@ -3,7 +3,7 @@
 namespace urma::drivers::cxl {
 namespace {
 
-// Both values are compared whole, so that the time taken tells nothing about them.
+// Both values are compared in full, so that the time taken reveals nothing about them.
 bool opens(const SegmentRecord& record, TokenValue token) {
   const uint32_t newer = record.token.load(std::memory_order_relaxed) ^ number(token);
   const uint32_t older = record.older_token.load(std::memory_order_relaxed) ^ number(token);

@@ -130,8 +130,8 @@ Result<void> Opener::size_file() {
   return {};
 }
 
-// The size that is asked for, that the file has, or the default; in whole pages, also for a process
-// that asks for the window with the words of its maker.
+// Returns the requested size, the size of the file, or the default, rounded to whole pages. A
+// process that requests the same size as the window's maker thus gets the same result.
 Result<uint64_t> Opener::choose_size(uint64_t file_bytes) const {
   const bool is_file = file().is_file();
   uint64_t bytes = settings_.bytes != 0 ? settings_.bytes : file_bytes;
@@ -164,8 +164,8 @@ Result<void> Opener::map() {
   return mapping_->map(bytes_, settings_.coherent.value_or(true), settings_.double_seed);
 }
 
-// Makes a window that was not begun, not finished, or that no device uses in its older layout. With
-// the lock. Until all of it is there, it has no magic.
+// Makes the window in a file that is empty or unfinished, or has an older layout that no device
+// uses. The caller holds the lock. The magic is written last.
 Result<void> Opener::make() {
   const Parts parts = Parts::of(bytes_);
   const uint64_t taken = settings_.bytes != 0 ? bytes_ : parts.rings_at;
@@ -195,7 +195,7 @@ Result<void> Opener::make() {
   return {};
 }
 
-// With the lock.
+// Maps the file, and examines the window in it, or makes one there. The caller holds the lock.
 Result<void> Opener::find() {
   // A page for which no memory was taken yet needs some even to be read.
   const uint64_t begins_with = Parts::of(bytes_).rings_at;

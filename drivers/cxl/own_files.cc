@@ -112,7 +112,7 @@ void OwnFiles::close_all() {
     close(segment);
 }
 
-// Keeps what `answer` looks at while the segment is closed.
+// Keeps the members that `answer` reads while the segment is closed.
 void OwnFiles::release(uint32_t segment) {
   File& file = files_[segment];
   if (file.base != nullptr) {

@@ -8,7 +8,7 @@
 namespace urma::drivers::cxl {
 namespace {
 
-// Calls `each` with every `step` of these bytes' lines.
+// Calls `each` once for each line of `step` bytes that contains some of these bytes.
 template <class Function>
 void for_lines(const void* at, size_t bytes, size_t step, Function&& each) {
   const auto begin = reinterpret_cast<uintptr_t>(at);

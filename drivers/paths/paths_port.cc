@@ -148,7 +148,8 @@ bool PathsPort::watch(PacketPort& port, std::vector<NotInherited>& kept) {
 
 // ---- adding and removing ports
 
-// Its descriptors are watched before it joins, so the thread that sleeps there may wake spuriously.
+// A port that is open but has not joined yet. Its descriptors are watched already, so the thread
+// that sleeps there may wake spuriously.
 class PathsPort::Joined final : public PathPorts::Joining {
  public:
   explicit Joined(std::unique_ptr<PacketPort> opened) : port(std::move(opened)) {}

@@ -99,7 +99,7 @@ bool Network::step(Time until) {
     events_.pop();
     handle(event);
   }
-  // By index: a pass may detach an engine.
+  // The loop uses an index, because a pass may detach an engine.
   for (size_t i = 0; i < engines_.size(); ++i) {
     if (engines_[i].stopped || engines_[i].next > now_) continue;
     Driven* driven = engines_[i].driven;

@@ -5,7 +5,7 @@
 namespace urma::drivers {
 namespace {
 
-// Why a device cannot have this address. Empty if it can.
+// Returns why a device cannot have this address, or an empty text if it can.
 std::string_view objection(const Eid& address) {
   if (address == Eid{} || address == ipv4(0, 0, 0, 0)) {
     return "a device cannot have a wildcard address; name one address of this machine";

@@ -240,7 +240,7 @@ void UdpPort::gather(std::span<TxFrame* const> frames, Batch& batch) const {
   }
 }
 
-// One system call. Returns how many messages it took, or -1.
+// Makes one system call. Returns how many messages the kernel took, or -1.
 int UdpPort::transmit(Batch& batch) {
   // All packets to the partner use one socket, or a NIC with several queues would reorder them.
   const int socket = descriptors_[batch.to_partner ? partner : everybody];
@@ -301,7 +301,7 @@ void UdpPort::begin_talk() {
   }
 }
 
-// More datagrams arrive together than a conversation has: coalesces them again.
+// Coalesces datagrams again, because more of them arrive together than in a conversation.
 void UdpPort::end_talk() {
   sockets_[partner].coalesce(true);
   talk_ = Talk::no;
@@ -339,7 +339,7 @@ size_t UdpPort::send(std::span<TxFrame* const> frames, Time) {
   return taken;
 }
 
-// Returns true if the error may have been about an earlier datagram: try again.
+// Returns true if the error may belong to an earlier datagram, so that the caller tries again.
 bool UdpPort::handle_send_error(int why) {
   switch (why) {
     case EINTR:
@@ -371,8 +371,9 @@ void UdpPort::drain_all_errors() {
   for (const int socket : descriptors_) drain_errors(socket);
 }
 
-// Whether this entry of the error queue is an ICMP message that says that a destination cannot be
-// reached. Others are errors of this host (EMSGSIZE of a send), and "too large" from a router.
+// Returns whether this entry of the error queue is an ICMP message that says that a destination
+// cannot be reached. Others are errors of this host (EMSGSIZE of a send), and "too large" from a
+// router.
 bool UdpPort::says_unreachable(msghdr& entry) {
   for (cmsghdr* control = CMSG_FIRSTHDR(&entry); control != nullptr;
        control = CMSG_NXTHDR(&entry, control)) {
@@ -441,7 +442,7 @@ bool UdpPort::fetch(unsigned from) {
   ++counters_.calls_received;
   int got = 1;
   if (wanted == 1) {
-    // The usual case while waiting, and the cheaper call.
+    // This is the usual case while waiting, and recvmsg is cheaper than recvmmsg.
     const ssize_t bytes = recvmsg(socket, &inbound.headers[0].msg_hdr, MSG_DONTWAIT);
     inbound.headers[0].msg_len = static_cast<unsigned>(bytes);
     if (bytes < 0) got = -1;
