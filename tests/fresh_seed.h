@@ -5,8 +5,8 @@
 
 namespace urma::test {
 
-// The seed that random tests use in addition to their fixed ones: URMA_TEST_SEED, which ./check
-// derives from the commit. 0 means that it is not set, so only the fixed seeds run.
+// Returns the seed that random tests use in addition to their fixed ones: URMA_TEST_SEED, which
+// ./check derives from the commit. If it is not set, returns 0, and only the fixed seeds run.
 inline uint64_t fresh_seed() {
   const char* const text = std::getenv("URMA_TEST_SEED");
   return text != nullptr ? std::strtoull(text, nullptr, 10) : 0;

@@ -16,7 +16,7 @@ struct PolledPair {
   std::array<std::byte, 64> left_buffer{};
   std::array<std::byte, 64> right_buffer{};
 
-  // The right device receives what the left one sends.
+  // Sends a message from the left device to the right one.
   void ask() {
     const auto question = bytes_like(8, 1);
     REQUIRE(right.jetty.receive(right_buffer, 1));
@@ -29,8 +29,8 @@ struct PolledPair {
     REQUIRE(completion.operation == Operation::receive);
     REQUIRE(completion.ok());
   }
-  // The right device is polled only for the first work, because it makes the channel to its peer in
-  // a pass. Afterwards no thread polls it.
+  // Returns whether the left device receives the reply. The right device is polled only for the
+  // `first` one, because it makes the channel to its peer in a pass; afterwards no thread polls it.
   bool left_gets(Completion& arrival, bool first) {
     for (int looks = 0; looks < 10'000; ++looks) {
       if (first) (void)right.jetty.poll({&arrival, 0});

@@ -201,7 +201,7 @@ TEST_CASE(
   }
 }
 
-// How often the threads of this process went to sleep.
+// Returns how often the threads of this process went to sleep.
 uint64_t sleeps_so_far() {
   uint64_t sum = 0;
   DIR* const tasks = opendir("/proc/self/task");
@@ -221,7 +221,7 @@ uint64_t sleeps_in_a_second() {
   return sleeps_so_far() - before;
 }
 
-// Both sides poll, and one of them sometimes sleeps at its descriptor.
+// Exchanges messages: both sides poll, and one of them sometimes sleeps at its descriptor.
 void exchange(Side& owner, Side& user) {
   const Imported remote = user.device.import(owner.line()).value();
   const auto bytes = bytes_like(100, 1);

@@ -379,7 +379,7 @@ TEST_CASE("a child of fork can arm no queue and changes no descriptor of its par
   }
 }
 
-// Only eventfds are counted: the C library opens and closes files of its own.
+// Counts only eventfds, because the C library opens and closes files of its own.
 size_t open_eventfds() {
   size_t count = 0;
   DIR* const all = opendir("/proc/self/fd");

@@ -80,7 +80,7 @@ Shared look_around() {
   return found;
 }
 
-// The state that may differ while a device is open, but not after it was closed.
+// Returns the state that may differ while a device is open, but not after it was closed.
 Shared look_at_parts() {
   return {{"descriptors", std::to_string(entries_of("/proc/self/fd"))},
           {"threads", std::to_string(entries_of("/proc/self/task"))}};

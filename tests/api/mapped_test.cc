@@ -40,7 +40,7 @@ struct Pair {
   uint64_t copied() { return left.device.stats().value().copied; }
 };
 
-// The number of the segment's record in the window.
+// Returns the number of the segment's record in the window.
 uint32_t number_of(const RemoteSegment& segment) {
   return static_cast<uint32_t>((segment.address & ~drivers::cxl::in_the_window) >>
                                drivers::cxl::offset_bits);

@@ -15,7 +15,7 @@
 namespace urma::test {
 namespace {
 
-// The devices of this process. Other tests have devices, too.
+// Returns only the devices of this process, because other tests have devices, too.
 std::vector<ObservedDevice> seen_here() {
   std::vector<ObservedDevice> out;
   Observed all = observe_devices().value();

@@ -208,7 +208,7 @@ TEST_CASE("doctor: says whether huge pages are on, on request, off, or unknown t
   says(check_huge_pages(machine.host), Level::ok, "nonsense; windows in /dev/shm have pages of 4K");
 }
 
-// A line in the format of /proc/self/limits.
+// Returns a line in the format of /proc/self/limits.
 std::string limits_line(const std::string& name, const std::string& soft) {
   return "Limit  Soft Limit  Hard Limit  Units\n" + name + "    " + soft + "    unlimited  any\n";
 }

@@ -24,7 +24,7 @@ using Bytes = std::vector<std::byte>;
 constexpr int64_t slice = millisecond;
 constexpr int64_t patience = 20 * second;
 
-// A case with memory that is not mapped, so that both sides have work to do.
+// Returns a case with memory that is not mapped, so that both sides have work to do.
 Case case_of(std::string_view test, uint64_t bytes) {
   return {.test = find_test(test), .bytes = bytes, .own_memory = true};
 }
@@ -41,7 +41,7 @@ struct Lanes {
   Lane back;
 };
 
-// The child answers until the test ends it.
+// Starts a child that answers until the test ends it.
 template <class Answer>
 pid_t forked(Answer&& answer) {
   const pid_t child = fork();

@@ -25,7 +25,7 @@ class Rude {
         receiver_(device_.import("urma://" + address + "/urma_notify", 10s).value().jetty),
         jetty_(device_.jetty({.berths = 64, .receives = 64}).value()) {}
 
-  // The end of an offer's body, behind the Jetty where answers go.
+  // Returns an offer that names this sender's Jetty for answers; `rest` is the rest of its body.
   std::string offer(const std::string& rest) const {
     return R"({"id":1,"type":"offer","body":{"speaks":1,"version":"0","jetty":")" +
            jetty_.descriptor() + R"(",)" + rest + "}}";
@@ -107,14 +107,14 @@ void take_no_answers(const std::string& address) {
   rude.say(rude.question("flooded", 9) + checks, 1000);
 }
 
-// The receiver has no room for the message that this transfer has failed.
+// Floods the receiver until it has no room for the message that this transfer has failed.
 void take_no_failure(const std::string& address) {
   Rude rude(address);
   rude.say(rude.question("failed", 9) + checks, most_answers);
   rude.say("no JSON");
 }
 
-// The receiver has no room for the message that this empty file is complete.
+// Floods the receiver until it has no room for the message that this empty file is complete.
 void take_no_success(const std::string& address) {
   Rude rude(address);
   const std::string question = rude.question("complete", 0);

@@ -45,7 +45,8 @@ struct End {
     std::array<Completion, 4> some;
     return has_message(std::span(some).first(jetty.poll(some)));
   }
-  // As long as there is no channel, time must pass and the other end must be polled.
+  // Takes one message. As long as there is no channel, time must pass and the other end must be
+  // polled.
   void take_one(End& other) {
     for (int looks = 0; looks < 10'000; ++looks) {
       if (look() || has_message(jetty.wait(std::chrono::microseconds(1)))) return;

@@ -24,7 +24,7 @@ using Packet = std::vector<std::byte>;
 // passed its frame. Then it is overwritten and freed, so a later read by the port is noticed.
 class SentMemory {
  public:
-  // Memory for the next frame that `port` is given.
+  // Returns a copy of the packet, which stays valid as long as `port` may read it.
   std::span<std::byte> keep(drivers::PacketPort& port, const Packet& packet) {
     reclaim(port);
     Kept& kept = kept_.try_emplace(&port, Kept{port.settled(), {}}).first->second;

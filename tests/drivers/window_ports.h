@@ -28,7 +28,7 @@ inline std::unique_ptr<drivers::PacketPort> open_port_at(const WindowFile& windo
   return PortPair::open(window.device(""));
 }
 
-// Two ports in the same window.
+// Opens two ports in the same window.
 inline PortPair pair_at(const WindowFile& window) {
   return PortPair(window.device("?size=1M"), window.device(""));
 }

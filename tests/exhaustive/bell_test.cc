@@ -98,7 +98,8 @@ class Explorer {
     if (known_.insert(std::move(bytes)).second) open_.push_back(state);
   }
 
-  // Nothing can happen any longer except a spurious wake-up.
+  // Returns whether the sleeper has missed something, and only a spurious wake-up can still wake
+  // it.
   static bool is_lost(const State& state) {
     if (state.sleeper != sleeping) return false;
     bool something = false;

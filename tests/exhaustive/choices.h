@@ -22,7 +22,7 @@ class Choices {
     at_ = 0;
     return true;
   }
-  // 0 to limit - 1; limit > 0.
+  // Returns 0 to limit - 1; limit > 0.
   uint32_t operator()(uint32_t limit) {
     if (at_ == made_.size()) made_.push_back({0, limit});
     return made_[at_++].value;

@@ -17,8 +17,8 @@ using ordering::ExecuteGate;
 
 constexpr size_t most = 7;
 
-// The rule: a strong slice may be executed once all slices before it have arrived, and those of
-// them that are relaxed or strong have been executed.
+// States the rule: a strong slice may be executed once all slices before it have arrived, and those
+// of them that are relaxed or strong have been executed.
 bool may(const std::array<Order, most>& orders, const std::array<bool, most>& came,
          const std::array<bool, most>& executed, size_t which) {
   if (orders[which] != Order::strong) return true;

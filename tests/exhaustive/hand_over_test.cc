@@ -117,14 +117,14 @@ class Explorer {
     if (state.service == sleeping) state.service = up;
     if (state.application == sleeps) state.application = is_up;
   }
-  // Waker::wake
+  // Does what Waker::wake does.
   static void wake(State& state) {
     if (state.asleep == 0) return;
     state.asleep = 0;
     ring(state);
   }
 
-  // ServiceThread::serve, watch, DescriptorSleep::sleep_for
+  // Does a step of ServiceThread::serve and watch, and of DescriptorSleep::sleep_for.
   void step_service(State state) {
     switch (state.service) {
       case serve:
@@ -180,7 +180,7 @@ class Explorer {
     }
   }
 
-  // Runner::look, Waiting::run_passes, Keeper::hand_over
+  // Does a step of Runner::look, Waiting::run_passes and Keeper::hand_over.
   void step_application(State state) {
     switch (state.application) {
       case free:

@@ -95,7 +95,7 @@ struct Gate {
   }
 };
 
-// `cancels`: works that have not begun may end, too.
+// Ends works in every order. With `cancels`, works that have not begun may end, too.
 void end_in_every_order(Gate& gate, Choices& choose, bool cancels) {
   for (size_t left = gate.model.works.size(); left > 0; --left) {
     std::vector<size_t> may_end;

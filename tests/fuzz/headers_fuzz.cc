@@ -41,7 +41,8 @@ std::array<std::byte, Header::size> known_bits(std::initializer_list<std::byte> 
   return emitted(*header);
 }
 
-// `first`: further bits of the first byte that have a meaning, but cannot all be set together.
+// Checks one header. `first` has further bits of the first byte that have a meaning, but cannot all
+// be set together.
 template <class Header>
 void check_header(Packet in, std::initializer_list<std::byte> must_be = {}, std::byte first = {}) {
   static const auto mask = [&] {

@@ -11,8 +11,8 @@
 
 namespace urma::fuzz {
 
-// A condition of a fuzzer's oracle. It is always checked. A violation aborts, which is how a fuzzer
-// reports it.
+// Checks a condition of a fuzzer's oracle, in every build. A violation aborts, which a fuzzer
+// reports.
 inline void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "oracle: not true that %s\n", what);

@@ -114,7 +114,7 @@ class Script {
   static Endpoint place(uint32_t n) {
     return {ipv4(127, 0, 0, static_cast<uint8_t>(n + 1)), static_cast<uint16_t>(4792 + n / 4)};
   }
-  // A peer that does not use the UB port has a random EID.
+  // Returns the EID of a peer. A peer that does not use the UB port has a random one.
   static Eid entity(uint32_t n) { return entity(place(n)); }
   static Eid entity(const Endpoint& at) {
     if (at.port == ub_port) return at.address;
@@ -122,10 +122,11 @@ class Script {
              std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0},
              std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{1}}};
   }
-  // An address of this process; the bits of n say which, and the first always exists.
+  // Returns the n-th address of this process.
   static Endpoint our_place(uint32_t n) {
     return n == 0 ? place(0) : Endpoint{ipv4(127, 0, 1, static_cast<uint8_t>(n)), ub_port};
   }
+  // Returns the addresses of this process that `bits` names. The first one always exists.
   static PathList our_paths(uint32_t bits) {
     PathList out;
     for (uint32_t i = 0; i < most_paths; ++i) {

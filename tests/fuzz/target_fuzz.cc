@@ -254,7 +254,7 @@ class Script final : public transport::Channels {
     works_[slot].reset();
   }
 
-  // The steps of an engine's pass that belong to this layer.
+  // Does the steps of an engine's pass that belong to this layer.
   void pass() {
     auto& initiator = transactions_->initiator();
     initiator.take(*jetty_, 64, now_);

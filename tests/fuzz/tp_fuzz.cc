@@ -107,7 +107,7 @@ class Script {
     }
   }
 
-  // If a slice is expected, one was offered.
+  // Sets whether the end expects answers. If it does, a slice was offered.
   void expect_answers(End& end) {
     const bool more = input_.chance(128);
     end.expect_answers(more, now_);
@@ -177,7 +177,7 @@ class Script {
     if (input_.chance(128)) flip(packet);
     hand_over_forged(packet);
   }
-  // In hostile runs: any packet, from the right address.
+  // Sends any packet from the right address; only in hostile runs.
   void forge() {
     Packet packet = remembered();
     if (packet.bytes.empty()) return;

@@ -34,7 +34,7 @@ Result<std::unique_ptr<drivers::PacketPort>> open_port() {
   return cxl::CxlPort::open({.path = path(), .bytes = 0});
 }
 
-// The file is sparse, and a window uses a part of it: allocating all of it would take most of a
+// Makes a window in a part of a sparse file: allocating the whole file would take most of a
 // fuzzer's time.
 Result<std::unique_ptr<drivers::PacketPort>> make_window() {
   unlink(path().c_str());
@@ -343,7 +343,7 @@ class Script {
     }
   }
 
-  // Another device opens the window in its present state.
+  // Opens another device on the window in its present state.
   void visit() {
     auto port = open_port();
     if (!port) {
@@ -366,13 +366,13 @@ class Script {
     const uint64_t left = input_.chance(128) ? 0 : input_.take<uint32_t>() % window_bytes;
     require(truncate(path().c_str(), static_cast<off_t>(left)) == 0, "a file can be cut off");
   }
-  // The second process ends without a goodbye and starts again, if the window allows that.
+  // Ends the second process without a goodbye, and starts it again if the window allows that.
   void restart() {
     hosts_[1]->check();
     hosts_[1].reset();
     auto port = open_port();
     if (!port) {
-      // Then it opens another window, and the first device is alone.
+      // Otherwise the process opens another window, and the first device is alone.
       port = make_window();
       require(port.ok(), "a window is made where there is none");
     }
@@ -382,7 +382,7 @@ class Script {
     meet();
   }
 
-  // The hostile process does nothing from here on.
+  // Waits until all works have ended; the hostile process does nothing from here on.
   void heal() {
     const Time until = now_ + in_time;
     const auto ended = [&] { return hosts_[0]->all_ended() && hosts_[1]->all_ended(); };

@@ -39,7 +39,7 @@ std::vector<std::byte> emitted(const Header& header) {
   return wire;
 }
 
-// A header with all fields zero, whatever the library's defaults are.
+// Returns a header with all fields zero, whatever the library's defaults are.
 template <class Header>
 Header nothing_said() {
   Header header{};

@@ -51,7 +51,7 @@ std::string text_of(Time time) {
   return std::to_string(ns / 1000) + "us";
 }
 
-// "3" or "3-7"
+// Reads "3" or "3-7".
 std::pair<uint64_t, uint64_t> range_of(const std::string& text) {
   const size_t dash = text.find('-');
   const uint64_t first = number_of(text.substr(0, dash));
@@ -283,7 +283,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
     }
   }
 
-  // offer 5: a slice of five packets
+  // Handles the line "offer 5": a slice of five packets.
   void offer(const std::vector<std::string>& words) {
     const auto packets = static_cast<uint32_t>(number_of(words.at(1)));
     if (!tp_.offer({slices_++, 1}, transport::Class::request, packets * packet_bytes)) {
@@ -295,7 +295,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
     return std::find(words.begin(), words.end(), word) != words.end();
   }
 
-  // in data 3-5 [last] [ask] [fake]
+  // Handles the line "in data 3-5 [last] [ask] [fake]".
   void take_data(const std::vector<std::string>& words) {
     const auto [first, last] = range_of(words[2]);
     for (uint64_t psn = first; psn <= last; ++psn) {
@@ -308,7 +308,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
     }
   }
 
-  // in ack 3;  in nak 4;  in sack 3 max 9 bits 64 5 7-9
+  // Handles the lines "in ack 3", "in nak 4" and "in sack 3 max 9 bits 64 5 7-9".
   void take_ack(const std::vector<std::string>& words) {
     // -1: no packet has arrived in order.
     const bool none = words[2] == "-1";

@@ -11,8 +11,8 @@
 namespace urma::test {
 
 #ifdef URMA_TEST_PEER  // not set if the program is built without peer.cc
-// The command line of a peer (peer.cc) that publishes a segment under `name` and serves it. Without
-// `bytes` the peer chooses the segment's size.
+// Returns the command line of a peer (peer.cc) that publishes a segment under `name` and serves it.
+// Without `bytes` the peer chooses the segment's size.
 inline std::vector<std::string> serve(const std::string& device, const std::string& name,
                                       size_t bytes = 0) {
   std::vector<std::string> command{URMA_TEST_PEER, device, "serve", name};

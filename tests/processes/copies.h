@@ -117,7 +117,7 @@ class Copies {
     must_post(write(std::as_bytes(std::span(state.out)), segment_, stripes[i].at).tag(i));
   }
 
-  // There is a berth for each stripe.
+  // Posts the work. There is a berth for each stripe, so this cannot fail.
   void must_post(const Work& work) {
     if (jetty_.post(work) != 1) std::abort();
   }

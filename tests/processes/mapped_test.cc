@@ -46,7 +46,7 @@ uint64_t of(const std::atomic<uint64_t> (&counts)[32], Status status) {
   return true;
 }
 
-// The memory where a segment was, whatever it is used for now.
+// Returns the memory where a segment was, whatever it is used for now.
 std::span<std::byte> memory_of(Intruder& window, const RemoteSegment& segment) {
   const drivers::cxl::Parts parts = window.parts();
   const uint64_t number =

@@ -20,7 +20,7 @@ uint64_t memory_of(const WindowFile& window) {
   return static_cast<uint64_t>(about.st_blocks) * 512;
 }
 
-// The target of this process dies in the middle of its works.
+// Kills the target of this process in the middle of its works.
 void kill_target(Side& here, const Pair& calm, const std::string& device, Duration after) {
   Child target(serve(device, "doomed"));
   REQUIRE(target.said() == "ready");
@@ -33,7 +33,7 @@ void kill_target(Side& here, const Pair& calm, const std::string& device, Durati
   CHECK(traffic.all_completed());
 }
 
-// A process that writes to this device dies in the middle of its works.
+// Kills a process that writes to this device in the middle of its works.
 void kill_writer(Side& here, const Pair& calm, const std::string& device, Duration after) {
   Child writer({URMA_TEST_PEER, device, "write", "doomed", "urma://localhost/victim", "0"});
   uint64_t arrivals = 0;
@@ -50,7 +50,7 @@ void kill_writer(Side& here, const Pair& calm, const std::string& device, Durati
   }
 }
 
-// A process that has just started is found, and a work to it completes.
+// Starts a process, finds it by its name, and completes a work to it.
 void first_operation(Side& here, const std::string& device) {
   Child phoenix(serve(device, "phoenix"));
   REQUIRE(phoenix.said() == "ready");

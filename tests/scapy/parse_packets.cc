@@ -51,7 +51,7 @@ std::optional<std::string> layers_of(std::span<const std::byte> packet) {
   return text + *layers;
 }
 
-// "packet name=value ..."
+// Reads "packet name=value ...".
 std::map<std::string, std::string> values_of(std::string_view layer) {
   std::map<std::string, std::string> values;
   for (size_t at = layer.find(' '); at != layer.npos; at = layer.find(' ', at + 1)) {

@@ -82,7 +82,7 @@ class Counter {
  public:
   // The addition is done. `found` is the fetched value, if the work returns it.
   void added(uint64_t by, std::optional<uint64_t> found, uint64_t work);
-  // The addition may have been executed, or may still be.
+  // The outcome of the addition is unknown: it may have been executed, or may be executed later.
   void may_have_added(uint64_t by) { doubtful_ += by; }
   // Checks the word. Works in progress may have added up to `under_way` more.
   void check(uint64_t value, uint64_t under_way) const;

@@ -118,7 +118,8 @@ struct World {
     return work;
   }
 
-  // The cells are at the front. Large writes go behind them and are not checked.
+  // Returns the offset of the cell of a work. The cells are at the front. Large writes go behind
+  // them and are not checked.
   uint64_t cell_of(size_t work) const { return work * 8; }
   uint64_t large_at() const { return (1 << 20) - 64 - large_bytes; }
 
@@ -210,7 +211,7 @@ struct World {
     work.round = rounds;
     return true;
   }
-  // A work that succeeded implies that the unsignalled works before it succeeded.
+  // Records that the unsignalled works before this one succeeded, because it succeeded.
   void imply(size_t before) {
     for (size_t i = 0; i < before; ++i) {
       History::Work& work = history.works[i];
@@ -334,8 +335,8 @@ TEST_CASE("random works with and without order: no history contradicts the rules
   }
 }
 
-// The example of the essay that introduced UB: message A is A1 A2 A3, message B is B1 B2, and A2 is
-// lost. Returns the name of the message that arrived first.
+// Runs the example of the essay that introduced UB: message A is A1 A2 A3, message B is B1 B2, and
+// A2 is lost. Returns the name of the message that arrived first.
 std::string essay(const JettyOptions& options, Order of_b) {
   static unsigned names = 0;
   SimHosts hosts("essay" + std::to_string(++names));

@@ -26,7 +26,7 @@ class SimHosts {
   explicit SimHosts(const std::string& name, uint64_t seed = 1)
       : name_(name), network_(drivers::sim::Network::named(name, seed)) {}
 
-  // `options` of the device string, after the name: "address=fd00::9&loss=1%".
+  // Starts a host. `options` are those of its device string: "address=fd00::9&loss=1%".
   Host start(const std::string& options = "",
              const JettyOptions& jetty = {.berths = 64, .receives = 16},
              const DeviceOptions& device = {}) {

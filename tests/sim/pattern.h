@@ -14,8 +14,8 @@ inline uint64_t pattern_word(uint64_t work, uint64_t word) {
   return mix_bits(work * 0x9e3779b97f4a7c15 + word);
 }
 
-// The bytes of a work: a function of the work's number and the position, so that a byte that is
-// misplaced, late or of another work is detected.
+// Returns a byte of a work: a function of the work's number and the position, so that a byte that
+// is misplaced, late or of another work is detected.
 inline std::byte pattern(uint64_t work, uint64_t at) {
   return static_cast<std::byte>(pattern_word(work, at / 8) >> at % 8 * 8);
 }

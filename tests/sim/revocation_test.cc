@@ -53,7 +53,7 @@ class Rushing {
     }
   }
 
-  // Posted works use the buffers until they have ended.
+  // Returns whether all posted works have ended; until then they use the buffers.
   bool has_ended() {
     poll();
     return std::ranges::find(busy_, true) == busy_.end();

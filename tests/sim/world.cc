@@ -74,7 +74,8 @@ World::~World() {
 
 // ---- hosts
 
-// Each incarnation's acted caches may evict lines differently.
+// Returns the options of a host's window. Each incarnation has a seed of its own for the double
+// that acts as caches, so each may evict lines differently.
 std::string World::window_options(const Host& host) const {
   if (options_.handed) return "?share=segment";
   if (!options_.acted) return "";
@@ -187,7 +188,7 @@ void World::make_queues(Host& host) {
   }
 }
 
-// The process is dead: it sends nothing, its works have no owner, and its memory must not change.
+// Ends the process: it sends nothing more, its works have no owner, and its memory must not change.
 void World::kill(uint32_t index) {
   Host& host = hosts_[index];
   const bool leaves = options_.leave > 0 && prng_.chance(options_.leave);
@@ -276,7 +277,7 @@ void World::advance(Duration by) {
   if (network_->now() < until) network_->step(until);
 }
 
-// The time between two acts. A long stop lasts for many of them, too.
+// Returns the time between two acts, which is 1000 times longer while a host is stopped for long.
 Duration World::pace() {
   const Duration usual(static_cast<int64_t>(prng_.between(1'000, 100'000)));
   return std::ranges::any_of(stops_, &Stop::long_one) ? 1000 * usual : usual;
@@ -386,7 +387,7 @@ void World::end_peacefully() {
   for (uint32_t host = 0; host < hosts_.size(); ++host) poll(host);
 }
 
-// Each partner of a dead device has noticed its end, and has released the shared ring.
+// Checks that each partner of a dead device has noticed its end, and has released the shared ring.
 void World::check_rings() {
   Intruder shared(*window_);
   for (uint32_t number = 0; number < shared.rings(); ++number) {

@@ -259,7 +259,7 @@ void World::completed(uint32_t index, HostJetty& jetty, const Completion& comple
   if (completion.tag >= first_closer_) closers_.push_back({index, record.jetty});
 }
 
-// A signalled success implies that the unsignalled works that its Jetty posted before it succeeded.
+// Records that the unsignalled works succeeded that this Jetty posted before a signalled success.
 void World::imply(uint32_t index, uint32_t jetty, uint64_t before) {
   for (uint64_t i = before; i-- > 0;) {
     WorkRecord& earlier = works_[i];
@@ -346,8 +346,8 @@ void World::settle_add(WorkRecord& record) {
   }
 }
 
-// The memory may have been revoked before or meanwhile. If it was, the read must not return the
-// bytes that were there afterwards.
+// Checks a read of lent memory. The memory may have been revoked before or meanwhile. If it was,
+// the read must not return the bytes that were there afterwards.
 void World::settle_borrow(WorkRecord& record) {
   const auto good = [](std::byte byte) { return byte == lent_byte; };
   if (record.status == Status::ok) {
@@ -375,7 +375,7 @@ bool World::has_scribble(std::span<const std::byte> packet) {
   return false;
 }
 
-// Called at the end of an incarnation, or of the world.
+// Checks the counter of a host at the end of an incarnation, or of the world.
 void World::check_counter(uint32_t index) const {
   const Host& host = hosts_[index];
   uint64_t under_way = 0;

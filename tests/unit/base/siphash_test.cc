@@ -10,9 +10,9 @@
 namespace urma::test {
 namespace {
 
-// SipHash-2-4 of bytes, as section 2 of the paper describes it. The library's version takes whole
-// words only, so the example of the paper (15 bytes) checks this one, and this one checks the
-// library's.
+// Computes SipHash-2-4 of bytes, as section 2 of the paper describes it. The library's version
+// takes whole words only, so the example of the paper (15 bytes) checks this one, and this one
+// checks the library's.
 uint64_t siphash_of_bytes(uint64_t key0, uint64_t key1, std::vector<uint8_t> message) {
   uint64_t v0 = key0 ^ 0x736f6d6570736575, v1 = key1 ^ 0x646f72616e646f6d;
   uint64_t v2 = key0 ^ 0x6c7967656e657261, v3 = key1 ^ 0x7465646279746573;

@@ -36,8 +36,8 @@ class WheelModel {
   std::map<uint32_t, std::multimap<Time, uint32_t>::iterator> place_;
 };
 
-// A random duration up to what the wheels hold: 2^30 ticks. All orders of magnitude are equally
-// likely.
+// Returns a random duration up to the range of the wheels: 2^30 ticks. All orders of magnitude are
+// equally likely.
 Duration some_time(Prng& prng) {
   constexpr uint64_t longest = Duration(1095s).count();
   return Duration(static_cast<int64_t>(prng.below((longest >> prng.below(41)) + 1)));

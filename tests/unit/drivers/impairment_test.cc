@@ -17,7 +17,8 @@ struct Totals {
   Duration least = Duration::max(), most{};
 };
 
-// `late` counts the copies that are delayed by more than delay and jitter.
+// Decides about this many packets, and counts the decisions. `late` counts the copies that are
+// delayed by more than delay and jitter.
 Totals run(const Impairment& impairment, int packets = 20'000) {
   Prng prng(1);
   Totals totals;

@@ -37,7 +37,7 @@ struct Two {
   }
   uint32_t generation() const { return owner_window->mapping().words().generation(own); }
   std::byte* hold(const MemoryRange& range) { return copier.hold(own, generation(), range); }
-  // The same range in the copier's mapping.
+  // Returns the same range in the copier's mapping.
   MemoryRange range(uint64_t offset, uint64_t size) const {
     return {.address = lease.address + offset,
             .bytes = static_cast<uint32_t>(size),

@@ -42,7 +42,7 @@ class GreedyPort final : public IdlePort {
       free_.push_back(frame);
     }
   }
-  // The device has sent the frames that it took.
+  // Does what happens when the device has sent the frames that it took: they are free again.
   void finish() {
     free_.insert(free_.end(), taken.begin(), taken.end());
     taken.clear();

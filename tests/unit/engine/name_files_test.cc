@@ -107,7 +107,7 @@ TEST_CASE("a window of the same device string but another file is named as the c
   CHECK(names.find(in_another, {}, "cxl:").error().message.ends_with("Fix: open udp:"));
 }
 
-// The file of "x" at this address in the present network namespace.
+// Returns the path of the file of "x" at this address in the present network namespace.
 std::filesystem::path file_of(const Names& names, const Eid& at) {
   const std::string file = in_window(at) ? "x" : "x@" + engine::network_namespace();
   return names.path / "urma/names" / to_string(at) / file;

@@ -15,7 +15,7 @@ using engine::all_news;
 using engine::NewsKind;
 using engine::Snapshot;
 
-// A snapshot in which each event has happened this often.
+// Returns a snapshot in which each event has happened this often.
 Snapshot everything(uint64_t times) {
   Snapshot out;
   for (const Metric& metric : all_metrics()) out.counts.*metric.value = times;

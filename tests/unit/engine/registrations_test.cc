@@ -74,7 +74,7 @@ struct Owner {
     return engine.segments().check(made.token.id, token, at(index).address, 8, Rights::write) !=
            nullptr;
   }
-  // A Jetty, to whose peer there is no channel.
+  // Makes a Jetty. Works that it posts stay outstanding, because there is no channel to their peer.
   std::shared_ptr<jetty::Queues> make_jetty() {
     auto queues = jetty::Queues::with_own_jfc(4, 4, 0);
     REQUIRE(engine.jetty_control().create({queues, {}}));

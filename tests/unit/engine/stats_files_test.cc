@@ -70,7 +70,7 @@ TEST_CASE("until it is closed, only this user sees a page, with the values writt
   CHECK(pages.count() == 0);
 }
 
-// A process that publishes and is killed, leaving its file.
+// Makes a process that publishes and is killed, so that its file stays.
 void die_publishing(const PageFolder& pages, uint64_t unique) {
   const pid_t child = fork();
   if (child == 0) {

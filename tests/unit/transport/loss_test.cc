@@ -14,7 +14,7 @@ using transport::SentAgain;
 
 const Psn acknowledged = Psn::first(2);  // earlier packets have numbers from before the wrap
 
-// The evidence of an acknowledgement up to `through`, whose last packet left at `sent`.
+// Returns the evidence of an acknowledgement up to `through`, whose last packet left at `sent`.
 LossEvidence evidence_of_time(Psn through, Time sent, Duration tolerance, uint32_t packets) {
   LatestArrival latest;
   latest.note(sent, sent + 7ms);

@@ -78,7 +78,7 @@ class Parts {
   transport::Peer& known(uint8_t number, uint64_t life = 0) {
     return *peers.create(host(number).address, host(number), Incarnation(life));
   }
-  // A peer with a channel whose far end has the TPN 77.
+  // Makes a peer with a channel whose far end has the TPN 77.
   transport::Peer& linked(uint8_t number) {
     transport::Peer& peer = known(number, their_life);
     peer.tpn = tpns.draw(entropy);

@@ -188,8 +188,8 @@ class History {
     return event.arrival;
   }
 
-  // A TPNAK: some packet since the last acknowledgement showed a hole, no TPNAK had reported it,
-  // and packets in order have not caught up with all that arrived.
+  // Returns whether a TPNAK is owed: some packet since the last acknowledgement showed a hole, no
+  // TPNAK had reported it, and packets in order have not caught up with all that arrived.
   bool negative() const {
     bool out = false;
     for (const Event& event : since_write_) {

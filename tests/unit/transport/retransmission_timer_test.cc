@@ -22,7 +22,7 @@ struct Waiting {
     now = timer.deadline();
     return timer.expire(sel_rack, now);
   }
-  // The peer answers this long after the last question, because it was not running; all packets
+  // Lets the peer answer this long after the last question, because it was not running; all packets
   // have arrived.
   void answer_after(Duration late) {
     now += late;

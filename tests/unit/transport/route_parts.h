@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 inline Endpoint address(uint8_t net, uint8_t host) { return {ipv4(10, 0, net, host), ub_port}; }
 
-// The n-th address is in the n-th network.
+// Returns a list of addresses of which the n-th is in the n-th network.
 inline PathList addresses(uint8_t count, uint8_t host) {
   PathList out;
   for (uint8_t i = 0; i < count; ++i) out.set(i, address(i, host));

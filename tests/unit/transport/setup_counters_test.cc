@@ -53,7 +53,7 @@ class Setup {
       : several_paths_(several_paths),
         transport(settings(several_paths, idle_timeout), entropy_, upper) {}
 
-  // A valid message from the peer.
+  // Returns a valid message from the peer.
   static SetupMessage message(SetupType type) {
     SetupMessage out = usual_offer();
     out.type = type;
@@ -156,7 +156,7 @@ class Setup {
     const SetupMessage opening = open();
     return {opening, answered(SetupType::accept, opening)};
   }
-  // A valid message of the other end of the channel.
+  // Returns a valid message of the other end of the channel.
   static SetupMessage on(const Link& link, SetupType type) {
     SetupMessage out = message(type);
     out.from_tpn = link.open.from_tpn;
@@ -174,7 +174,7 @@ class Setup {
     REQUIRE(asked.type == SetupType::open);
     return asked;
   }
-  // A valid answer to this OPEN.
+  // Returns a valid answer to this OPEN.
   static SetupMessage to(const SetupMessage& asked, SetupType type) {
     SetupMessage out = message(type);
     out.to_tpn = asked.from_tpn;

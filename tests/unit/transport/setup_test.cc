@@ -16,7 +16,7 @@ using transport::Why;
 struct Opening : RtpParts {
   explicit Opening(uint8_t paths = 0)
       : RtpParts(paths), openings(device(), setup_parts(), outbox) {}
-  // A valid answer of the peer to this OPEN.
+  // Returns a valid answer of the peer to this OPEN.
   static SetupMessage to(const SetupMessage& open, SetupType type) {
     SetupMessage out = accept();
     out.type = type;
@@ -303,7 +303,7 @@ TEST_CASE("a CLOSE ends the channel or the peer, by its reason") {
 
 struct Telling : Opening {
   Telling() : Opening(2), messages(device(), setup_parts(), outbox, openings) {}
-  // A peer with a channel, reached at two addresses. It accepts PATHS.
+  // Makes a peer with a channel that is reached at two addresses and accepts PATHS.
   Peer& with_paths() {
     Peer& peer = known(2, their_life);
     PathList theirs;

@@ -32,7 +32,7 @@ struct Sealed {
   bool valid() const { return verify(packet, from, to); }
 };
 
-// A frame with a head, several pieces and padding, sealed and written to one block of memory.
+// Makes a frame with a head, several pieces and padding, sealed and written to one block of memory.
 Sealed random_packet(Prng& prng, bool four) {
   static drivers::FramePool pool(1);
   static IcrcPrefix prefix;
