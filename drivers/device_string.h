@@ -45,7 +45,8 @@ Result<DeviceString> parse_device_string(std::string_view text);
 // grammar is the fix.
 Error device_error(const DeviceString& device, size_t place, std::string_view why);
 
-// For people: what an option does, and what happens without it, if its default is not a value.
+// The texts for people: what an option does, and what happens without it, if its default is not a
+// value.
 struct OptionSays {
   std::string_view meaning = {};
   std::string_view left_out = {};
@@ -55,7 +56,7 @@ struct OptionSays {
 // reports the first invalid value, or an option that was not read, with the names of all options.
 //
 // The reader notes each option with its valid values, its value and its meaning, so the same calls
-// document a driver, parse a device string, and tell the source of each value.
+// document a driver, parse a device string, and report the source of each value.
 class OptionReader {
  public:
   struct Row {

@@ -130,8 +130,8 @@ class URMA_API Segment {
   // and none is in progress; accesses with the new token are never interrupted. Returns ok if there
   // is no old token. A peer that was handed the memory as a file (cxl:?share=segment) can use the
   // memory until `unregister`. Blocks for up to 20 ms.
-  // Errors: closed, forked; not_fenced if a peer was still copying with the old token after 20 ms:
-  // the peer may finish that copy. Call `retire` again to wait for it.
+  // Errors: closed, forked; not_fenced if a peer was still copying after 20 ms: a peer that began
+  // its copy with the old token may finish it. Call `retire` again to wait for it.
   Result<void> retire();
 
   // Withdraws the segment. When it returns ok, no peer reads or writes the memory any longer: later

@@ -122,7 +122,7 @@ class HandOver {
     int socket = -1;
     uint32_t token = 0;
     There there{};
-    Time until{};      // an answer is waited for; without a socket: nothing is asked
+    Time until{};      // an answer is awaited until then; without a socket, nothing is requested
     Duration pause{};  // the latest pause, after which another request failed
   };
   // A connection on which no request has arrived yet.

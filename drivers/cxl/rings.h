@@ -22,8 +22,8 @@ struct RingOwner {
 RingOwner owner_of(const SharedWords& words, uint32_t ring);
 
 // Gives the rings of a window to pairs of devices, and takes back those that neither end uses any
-// more. Knows nothing of messages: that is RingWriter and RingReader. Takes the window's lock, but
-// does not wait for it. Used by one thread at a time.
+// more. It does not know messages: RingWriter and RingReader do. Takes the window's lock, but does
+// not wait for it. Used by one thread at a time.
 class Rings {
  public:
   Rings(const BackingFile& file, const SharedWords& words, Slots& slots)

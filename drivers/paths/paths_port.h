@@ -10,9 +10,9 @@
 
 namespace urma::drivers::paths {
 
-// Several ports as one port, each of which is a path. Owns the ports, and lends frames of a pool of
-// its own. Sends each frame by the port that its path names: the transport chooses the path. Only
-// the thread that runs the engine calls it, except for `make` and the destructor.
+// A port that consists of several ports, each of which is a path. Owns the ports, and lends frames
+// of a pool of its own. Sends each frame by the port that its path names: the transport chooses the
+// path. Only the thread that runs the engine calls it, except for `make` and the destructor.
 class PathsPort final : public PacketPort, public PathPorts {
  public:
   // `ports`: 2 to `most_paths` ports for which `objection` was empty. Errors: no_resources.

@@ -19,8 +19,8 @@ class Port;
 class ClockedPort;
 
 // The medium of all ports with one name, and their clock: carries packets, delays or loses them by
-// the ports' settings, and advances virtual time from event to event. A seed decides everything.
-// One thread at a time uses it, except for `named`.
+// the ports' settings, and advances virtual time from event to event. All random decisions follow
+// from a seed. One thread at a time uses it, except for `named`.
 class Network final : public VirtualClock {
  public:
   static constexpr size_t packet_capacity = 9216;

@@ -84,7 +84,7 @@ class UdpPort final : public PacketPort {
   enum class Talk : uint8_t { no, soon, yes };  // soon: begins when its socket's queue is empty
   Talk talk_ = Talk::no;
   bool shared_ = false;  // the partner's socket is bound, so it may have received something
-  Endpoint partner_;     // not an endpoint at first
+  Endpoint partner_;     // not valid until there is a partner
   Endpoint candidate_;
   uint32_t turns_ = 0;          // alternations between the candidate's datagrams and ours
   bool heard_ = false;          // a small datagram has arrived since the last one was sent

@@ -93,7 +93,8 @@ class Jfr;
 
 // Options of Device::jetty.
 struct JettyOptions {
-  // How many works may be outstanding, from post until the completion is polled: 0 to 32 768.
+  // How many works may be outstanding, from post until the completion is polled: 0 to 32 768. Not 0
+  // if `receives` is 0 and `receives_from` is null.
   uint32_t berths = 128;
   // How many messages may be expected or waiting (posted buffers, and arrivals that are not polled
   // yet), and in addition how many immediates may be waiting: 0 to 32 768. With 0, and without
@@ -113,7 +114,7 @@ struct JettyOptions {
   // The side that keeps strong works in order (UB: service mode; docs/reliability.md).
   ServiceMode mode = ServiceMode::automatic;
   // Whether relaxed works also wait for one another. Relaxed and strong works then form one chain,
-  // executed in the order in which it was posted.
+  // which is executed in the order in which it was posted. Not with ServiceMode::unreliable.
   bool chain = false;
   // Whether works complete in the order in which they were posted.
   bool in_order = false;
