@@ -25,7 +25,8 @@ enum class Status : uint8_t {
   unknown,
   // The work itself is invalid: not executed. Keep to the limits of urma/core/work.h.
   bad_work,
-  // The target refused the token, the range or the access: not executed. Import the descriptor
+  // The target refused the token, the range or the access: not executed, except for data that had
+  // arrived before the segment was unregistered or its memory unmapped. Import the descriptor
   // again; check offset, size and Rights.
   remote_access,
   // The target cannot execute the work: not executed. Post larger receive buffers; make the
@@ -72,8 +73,9 @@ enum class Status : uint8_t {
   timed_out,
   // A system call failed. Correct what the message quotes; see urma_info --doctor.
   io_error,
-  // The segment is unregistered, but a late write by another process could not be ruled out. Let
-  // that process run on, or end it, and call again; do not rely on the memory's content until then.
+  // The segment is unregistered (or, after Segment::retire, its old token is invalid), but a late
+  // write by another process could not be ruled out. Let that process run on, or end it, and call
+  // again; do not rely on the memory's content until then.
   not_fenced,
 };
 
