@@ -11,24 +11,24 @@ namespace {
 using Asked = apps::CommandLine::Asked;
 
 constexpr std::string_view screen =
-    R"(urma_feed - many producers, one consumer that sleeps until a message comes
+    R"(urma_feed - many producers, one consumer that sleeps until a message arrives
 
   urma_feed consume                     receives messages from this host and others until Ctrl-C
-  urma_feed produce --topic 3           sends to the consumer on this host, by shared memory
+  urma_feed produce --topic 3           sends to the consumer on this host, through shared memory
   urma_feed produce 10.0.0.5 --topic 3  sends to another host: HOST, ADDRESS or ADDRESS:PORT
 
-  --device STRING   consume: only this device (repeatable); produce: this device
+  --device STRING   consume: use only this device (repeatable); produce: use this device
                     cxl: (shared memory), udp:10.0.0.5, "fault(loss=5%):udp:"
   --count N         consume: end after N messages; produce: send N messages  (until Ctrl-C)
   --producers N     consume: end after N producers have ended
-  --topic LIST      produce: topics from 0 to 254, used in turn: 3 or 1,2,7  (0)
-  --rate N          produce: at most N messages per second
+  --topic LIST      produce: the topics, 0 to 254, used in turn: 3 or 1,2,7   (0)
+  --rate N          produce: send at most N messages per second
   --work US         consume: spend US microseconds on each message, so that producers wait
   --version
 
 Either side may start first: produce waits 2 s for a consumer that has not started yet.
-At its end, and on Ctrl-C, the consumer prints the messages of each topic. On a terminal a line
-shows its progress once a second.
+At its end, and on Ctrl-C, the consumer prints the number of messages of each topic, and whether any
+are missing or arrived twice. On a terminal a line shows its progress once a second.
 
 Exit codes
   0 ok   1 error   2 usage   4 messages missing or repeated   5 consumer lost or not reached

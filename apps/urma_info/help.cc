@@ -11,10 +11,10 @@ namespace {
 constexpr std::string_view first_screen =
     R"(urma_info - shows devices, their settings, and problems of this machine
 
-  urma_info                    the devices of this build: which can be opened, and their settings
-  urma_info udp:10.0.0.5       one device: its properties, its limits, and its addresses
-  urma_info --config udp:      each of its settings, with its value and where that comes from
-  urma_info --doctor           checks this machine: each line ok, warn or fix, with the fix
+  urma_info                    the devices of this build: whether each opens, and its features
+  urma_info udp:10.0.0.5       one device: its address, its MTU, what it reaches, its features
+  urma_info --config udp:      each of its settings, with its value and where the value comes from
+  urma_info --doctor           checks this machine: each line says ok, warn or fix, with the fix
   urma_info --error unknown    a status, by name or number: its meaning, its causes, the cure
   urma_info --help udp         the options in a driver's device strings
 
@@ -22,11 +22,11 @@ constexpr std::string_view first_screen =
   -v, --verbose      with --config: also print what each setting means
   --doctor           check this machine; exit code 3 if something needs a fix
   --error [STATUS]   describe one status; without STATUS a line for each
-  --help [DRIVER]    print this, or the options of a driver
+  --help [DRIVER]    print this help, or the options of a driver
   --json             one JSON object on stdout instead of text
   --version
 
-Devices are opened for a moment; cxl: creates this user's window if there is none.
+Devices are opened briefly; opening cxl: creates this user's window if there is none.
 
 Exit codes: 0 ok   1 error   2 usage   3 --doctor found something that needs a fix
 )";

@@ -13,21 +13,22 @@ constexpr std::string_view screen =
     R"(urma_notify - sends files directly into another process's memory, and resumes
 
   urma_notify serve DIR            receives files into DIR, from this host and others until Ctrl-C
-  urma_notify send FILE            sends to the receiver on this host, by shared memory
+  urma_notify send FILE            sends to the receiver on this host, through shared memory
   urma_notify send FILE 10.0.0.5   sends to another host: HOST, ADDRESS or ADDRESS:PORT
 
-  --device STRING   serve: only this device (repeatable); send: this device
+  --device STRING   serve: use only this device (repeatable); send: use this device
                     cxl: (shared memory), udp:10.0.0.5, "fault(loss=5%):udp:"
-  --as NAME         send: the name at the receiver             (that of the file)
+  --as NAME         send: store the file under this name       (its own name)
   --replace         send: replace another file of that name
-  --rate BYTES      send: at most BYTES per second: 500K, 20M
+  --rate BYTES      send: send at most BYTES per second: 500K, 20M
   --patience S      send: wait S seconds for a receiver that is lost during the transfer, or for
-                    another sender of the name                 (10)
+                    another sender of that name to end         (10)
   --version
 
 Either side may start first: send waits 2 s for a receiver that has not started yet.
 A file gets its name when it is complete, verified and on the disk. Until then, and after an
-interruption, it is .NAME.urma-part. Sending it again resumes: the blocks there are compared first.
+interruption, its name is .NAME.urma-part. If the file is sent again, the transfer resumes: the
+blocks that the receiver has are compared first.
 Any process that reaches the receiver may send it files; the data is not encrypted.
 
 Exit codes

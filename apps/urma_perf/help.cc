@@ -24,15 +24,15 @@ Tests: {}
   --size LIST        bytes of a message: 64 or 4K,64K,1M     (64 for _lat, 64K for _bw)
   --sweep            sizes 8, 16, 32 ... 4M (sends: 64K), each for a second
   --seconds S        how long each size is measured          (2)
-  --count N          or the number of messages of each size
-  --depth D          outstanding works of each Jetty, _bw    (as 4 MiB hold, 4 to 128)
-  --jetties N        on each side                            (one for each thread)
-  --threads N        of the client                           (1)
-  --auto, --served   threads that poll run the device while they poll; its own thread always does
+  --count N          the number of messages of each size, instead of a time
+  --depth D          _bw: works outstanding for each Jetty   (as many as 4 MiB hold, 4 to 128)
+  --jetties N        Jetties on each side                    (one for each thread)
+  --threads N        threads of the client                   (1)
+  --auto, --served   the device's thread runs it beside the threads that poll; or alone
   --device STRING    cxl: (shared memory; default on one host), udp:10.0.0.5, "fault(loss=5%):udp:"
   --retransmit MODE  gbn-fast, gbn-timeout, sel-fast, sel-timeout, sel-rack: docs/performance.md
   --limit            also measure bare sockets or memory, in turns, and print the ratio
-  --private          use memory of each process: nothing is mapped, all works go by packets
+  --private          use each process's own memory: nothing is mapped, all works are sent as packets
   --no-verify        do not check the bytes
   --json             one JSON object on stdout instead of the table
 
@@ -48,30 +48,33 @@ Other options
   --auto               like --inline, but the device has its own thread as well, as it has by
                        default in an application (Threads::automatic)
   --served             the device's own thread, asleep when idle; measuring threads sleep, too
-  --device STRING      with --self: for both sides
+  --device STRING      with --self: the device of both sides
   --retransmit MODE    how this side sends lost packets again (sel-rack); with --self: both sides;
                        for a server: how it sends its answers again
   --peer-device STRING with --self: the server's device, for example to capture both sides
   --rounds N           each size is measured in N parts, with the limit between them (5)
   --signal-every N     only one of N works has a completion (1): for _bw, where --depth must be a
-                       multiple of it, and for send_lat, write_imm_lat, wake_lat, up to 32
-  --spread BYTES       reads from random parts of this much memory: of 64M none is in a cache; a
+                       multiple of N, and for send_lat, write_imm_lat, wake_lat, up to 32
+  --spread BYTES       read from random places in this much memory; 64M does not fit into a cache. A
                        limit that is a copy is spread, too
   --order O            the order of works: no, ro, so, or chain (relaxed works of a Jetty that is a
                        chain): docs/reliability.md
-  --mode M             which end keeps the order: roi initiator, rot target, auto the target if it
-                       can; uno: none, sends of one packet that may be lost (msg/s: arrivals)
+  --mode M             which side keeps the order: roi the initiator, rot the target, auto the
+                       target if it can; uno neither: sends of one packet that may be lost (msg/s
+                       counts those that arrived)
   --atomic A           for atomic_lat, atomic_bw: fetch-add (default) or cas, compare-swap
-  --fence-every N      _bw: one work of N waits for all before it
-  --churn N            reg: N times a second, while another device writes to it
+  --fence-every N      _bw: one work of N waits for all works before it
+  --churn N            reg: register, rotate and revoke memory N times a second, while another
+                       device writes to it
   --seed N             the seed of the bytes (1)
   --json-file FILE     write the JSON object to a file, completely or not at all
   --cpu N              bind this process to processor N
   --once               server: end after the first client
   HOST                 localhost (default: this user's server on this host, in the window; with
-                       --device udp: the one at 127.0.0.1), a name, ADDRESS or ADDRESS:PORT.
-                       Without --device a server is in the window and at all addresses of its host.
-                       Either side may start first: a client waits 2 s for its server
+                       --device udp:, of several servers the one at 127.0.0.1), a name, ADDRESS or
+                       ADDRESS:PORT. Without --device a server is in the window and at all
+                       addresses of its host. Either side may start first: a client waits 2 s for
+                       its server
   -v, --verbose        print what was chosen, and each round
   --version
 
@@ -131,7 +134,8 @@ Tests
 On a terminal a line shows the progress of a case once a second, and is erased at its end.
 
 Exit codes
-  0 ok   1 error   2 usage   4 wrong bytes   5 server lost or not reached   6 version mismatch
+  0 ok   1 error   2 usage   3 --budget: a bound does not hold   4 wrong bytes
+  5 server lost or not reached   6 version mismatch
   7 ok, but a capture (pcap) of either side lacks packets
   130 Ctrl-C, after the results so far (a second one ends immediately)
 )";

@@ -36,15 +36,15 @@ std::string_view help() {
 
   urma_stat                    a table: each device of each process
   urma_stat PID                all counters of the devices of this process, with unit and meaning
-  urma_stat NAME               the same for all processes of the program of this name
+  urma_stat NAME               the same for all processes of the program with this name
   urma_stat --watch 1          rates, each second; Ctrl-C ends it
   urma_stat PID --watch 1 --count 10 --json > ten.json       ten lines, a JSON object each
   urma_stat --metrics          the counters, their units, and since when they count
 
-  -w, --watch SECONDS   repeat every 0.2 to 3600 s; on a terminal on one screen
-  --count N             end after N looks
-  --json                for programs: every metric with its value, unit, window and meaning
-  --metrics             the metrics that this version of the library has; with --json, too
+  -w, --watch SECONDS   repeat every SECONDS, 0.2 to 3600; on a terminal on one screen
+  --count N             end after N outputs
+  --json                output for programs: every metric with its value, unit, window and meaning
+  --metrics             list the metrics of this version of the library; also with --json
   --version
 
 Table
