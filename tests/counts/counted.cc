@@ -20,6 +20,7 @@ namespace {
 using namespace urma;
 
 constexpr size_t segment_bytes = 4096;
+constexpr unsigned burst = 8;  // sends that are posted together, so that few passes find nothing
 
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "counted: %s\n", what);
@@ -32,30 +33,36 @@ struct End {
       : device(open(text, {.threads = Threads::inlined, .observable = false}).value()),
         jetty(device.jetty({.berths = 64, .receives = 8}).value()) {}
 
-  // Returns whether a message is among them. Other completions are only checked.
-  static bool has_message(std::span<const Completion> some) {
-    bool has = false;
+  // Returns how many of this operation are among them. Other completions are only checked.
+  static unsigned count(Operation operation, std::span<const Completion> some) {
+    unsigned count = 0;
     for (const Completion& one : some) {
       if (!one.ok()) fail("a work has failed");
-      has = has || one.operation == Operation::receive;
+      if (one.operation == operation) ++count;
     }
-    return has;
+    return count;
   }
-  bool look() {
+  unsigned look(Operation operation = Operation::receive) {
     std::array<Completion, 4> some;
-    return has_message(std::span(some).first(jetty.poll(some)));
+    return count(operation, std::span(some).first(jetty.poll(some)));
+  }
+  // Returns after at most 1 us, because virtual time advances only if an end waits.
+  unsigned wait(Operation operation) {
+    return count(operation, jetty.wait(std::chrono::microseconds(1)));
   }
   // Takes one message. As long as there is no channel, time must pass and the other end must be
   // polled.
   void take_one(End& other) {
     for (int looks = 0; looks < 10'000; ++looks) {
-      if (look() || has_message(jetty.wait(std::chrono::microseconds(1)))) return;
+      if (look() > 0 || wait(Operation::receive) > 0) return;
       (void)other.look();
     }
     fail("a message has not come");
   }
-  void say(const RemoteJetty& to) {
+  void expect() {
     if (!jetty.receive(inbox, 0)) fail("a buffer was not taken");
+  }
+  void send_to(const RemoteJetty& to) {
     if (jetty.post(send(std::span(outbox).first(8), to)) != 1) fail("a send was not posted");
   }
 
@@ -67,14 +74,28 @@ struct End {
 
 // Sends 8 B on a window, where such sends must be fast.
 struct Talk {
-  explicit Talk(const std::string& text) : here(text), there(text) {
-    if (!there.jetty.receive(there.inbox, 0)) fail("a buffer was not taken");
+  explicit Talk(const std::string& text, unsigned expected = 1) : here(text), there(text) {
+    for (unsigned i = 0; i < expected; ++i) there.expect();
   }
+  // There and back, until both messages are received.
   void once() {
-    here.say(to_there);
+    here.expect();
+    here.send_to(to_there);
     there.take_one(here);
-    there.say(to_here);
+    there.expect();
+    there.send_to(to_here);
     here.take_one(there);
+  }
+  // A burst in one direction, until it is received and acknowledgements have completed the sends.
+  void send_burst() {
+    for (unsigned i = 0; i < burst; ++i) here.send_to(to_there);
+    unsigned received = 0;
+    unsigned sent = 0;
+    for (int looks = 0; looks < 10'000 && (received < burst || sent < burst); ++looks) {
+      for (unsigned some = there.look(); some > 0; --some, ++received) there.expect();
+      sent += here.wait(Operation::send);
+    }
+    if (received < burst || sent < burst) fail("a send was not acknowledged");
   }
 
   End here;
@@ -110,6 +131,10 @@ extern "C" {
   for (int i = 0; i < times; ++i) talk.once();
 }
 
+[[gnu::noinline]] void counted_packet(Talk& talk, int times) {
+  for (int i = 0; i < times; ++i) talk.send_burst();
+}
+
 }  // extern "C"
 
 int main(int count, char** words) {
@@ -138,6 +163,11 @@ int main(int count, char** words) {
     unlink(path.c_str());
     for (int i = 0; i < 16; ++i) talk.once();
     counted_send(talk, times);
+  } else if (std::strcmp(words[1], "packet") == 0) {
+    // This medium may lose packets, so the channel is one of RTP.
+    Talk talk("sim:counted", burst);
+    for (int i = 0; i < 16; ++i) talk.send_burst();
+    counted_packet(talk, times);
   } else {
     fail("no such case");
   }
