@@ -17,13 +17,13 @@ Result<void> examine_choices(const DeviceOptions& options) {
                  std::string("open: ") + what + " is not one of its values. Fix: " + values};
   };
   if (!is_valid(options.threads)) {
-    return not_one_of("threads", "Threads::automatic, served or inlined");
+    return not_one_of("threads", "choose Threads::automatic, served or inlined");
   }
   if (options.balance && !is_valid(*options.balance)) {
-    return not_one_of("balance", "Balance::slice or packet");
+    return not_one_of("balance", "choose Balance::slice or packet");
   }
   if (!is_valid(options.log.level)) {
-    return not_one_of("log.level", "LogLevel::error, warning or info");
+    return not_one_of("log.level", "choose LogLevel::error, warning or info");
   }
   return {};
 }
@@ -48,10 +48,9 @@ Result<void> examine(const DeviceOptions& options) {
   const Limits& limits = options.limits;
   if (limits.jetties == 0 || limits.jetties > most.jetties || limits.peers == 0 ||
       limits.peers > most.peers || limits.segments == 0 || limits.segments > most.segments) {
-    return Error{
-        Status::invalid_argument,
-        "open: a limit is out of range. Fix: choose jetties from 1 to 1000000, peers 1 to 65536, "
-        "segments 1 to 1048576"};
+    return Error{Status::invalid_argument,
+                 "open: a value of Limits is out of range. Fix: choose jetties from 1 to 1000000, "
+                 "peers from 1 to 65536, segments from 1 to 1048576"};
   }
   return {};
 }
@@ -289,7 +288,7 @@ Result<std::vector<Path>> Device::paths(PeerId peer) {
     if (!count) {
       return Error{Status::invalid_argument,
                    "paths: the peer has exited or restarted, or is not known to this device. Fix: "
-                   "import its descriptor again"};
+                   "import the peer's descriptor again"};
     }
     return std::vector<Path>(paths.begin(), paths.begin() + static_cast<ptrdiff_t>(*count));
   });

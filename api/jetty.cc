@@ -17,10 +17,11 @@ constexpr uint32_t deepest_jfc = 1 << 22;
 
 Result<void> examine(const JettyOptions& options) {
   if (options.receives_from != nullptr && options.receives > 0) {
-    return Error{Status::invalid_argument,
-                 "jetty: receives is " + std::to_string(options.receives) +
-                     ", but receives_from names a Jfr, whose receives the Jetty uses. Fix: leave "
-                     "receives 0 and give the Jfr as many as all its Jetties need"};
+    return Error{
+        Status::invalid_argument,
+        "jetty: receives is " + std::to_string(options.receives) +
+            ", but receives_from names a Jfr, whose receives the Jetty uses. Fix: leave receives "
+            "at 0, and make the Jfr with as many receives as all its Jetties need"};
   }
   if (options.weight < 1 || options.weight > most_weight) {
     return Error{Status::invalid_argument, "jetty: weight is " + std::to_string(options.weight) +
@@ -94,7 +95,7 @@ Error nobody_wakes(const engine::Runner& runner, std::string_view call) {
              Status::unsupported, call,
              ": this device is run only by threads that poll, so no thread would run it while they "
              "sleep at a descriptor")
-      .fix("open it with Threads::automatic or served");
+      .fix("open the device with Threads::automatic or served");
 }
 
 }  // namespace
@@ -131,7 +132,7 @@ Result<int> CompletionSource::fd(const std::shared_ptr<urma::jetty::Jfc>& kept) 
     if (!runner->has_service()) return nobody_wakes(*runner, "fd");
     if (jfc->attached()) {
       return Error{Status::invalid_argument,
-                   "fd: this queue is attached to a Jfce. Fix: sleep at the fd() of the Jfce"};
+                   "fd: this queue is attached to a Jfce. Fix: wait at the fd() of the Jfce"};
     }
     if (runner->awaited().give_descriptor(kept)) return jfc->descriptor();
     return Error{Status::no_resources, std::string("fd: making an eventfd: ") +
@@ -157,8 +158,8 @@ Result<void> CompletionSource::attach(const std::shared_ptr<urma::jetty::Jfc>& k
       return Error{Status::invalid_argument,
                    std::string("attach: this queue has ") +
                        (jfc->attached() ? "a Jfce already" : "a descriptor of its own") +
-                       ". Fix: attach it once, before fd() is called; Jetties that share a Jfc "
-                       "share its Jfce"};
+                       ". Fix: attach each queue once, before its fd() is called; Jetties that "
+                       "share a Jfc share its Jfce"};
     }
     runner->awaited().attach(kept, events, tag);
     return {};
@@ -289,8 +290,8 @@ Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& opti
     jfc.unreserve(state->queues->entries());
     return Error{Status::no_resources,
                  std::string(call) + ": this device has " + std::to_string(limit) +
-                     " Jetties and JFRs, as many as it was opened for. Fix: destroy some, or open "
-                     "the device with a larger Limits::jetties"};
+                     " Jetties and JFRs, which is its limit. Fix: destroy some, or open the device "
+                     "with a larger Limits::jetties"};
   }
   state->made = *made;
   return Jetty(std::move(state));

@@ -331,8 +331,8 @@ Result<Imported> import_line(engine::Runner& runner, const std::string& line,
     return imported;
   }
   return Error{Status::no_resources,
-               "import: this device knows as many peers as it was opened for. Fix: open the device "
-               "with a larger Limits::peers"};
+               "import: this device knows as many peers as Limits::peers allows. Fix: open the "
+               "device with a larger Limits::peers"};
 }
 
 Error foreign(const std::string& what) {

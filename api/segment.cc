@@ -47,7 +47,7 @@ Error not_rotated(bool registered, bool checked) {
     }
     return Error{Status::invalid_argument,
                  "rotate: two tokens of this segment are valid already, which is the limit. Fix: "
-                 "retire the old one first: Segment::retire"};
+                 "retire the old token first (Segment::retire)"};
   });
   return made.error();
 }
@@ -355,7 +355,7 @@ Result<Segment> Device::register_memory(std::span<std::byte> memory,
     if (!could_be_memory(memory.data(), memory.size())) {
       return failed(Status::invalid_argument, "register_memory: no process can have ",
                     memory.size(), " bytes at address ", reinterpret_cast<uintptr_t>(memory.data()),
-                    ": it is null, or ends beyond the address space")
+                    ": the address is null, or the memory ends beyond the address space")
           .fix("give memory that is mapped");
     }
     if (auto fine = examine_writable(memory, options.rights); !fine) return fine.error();
@@ -394,7 +394,7 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
       break;
     case Added::full:
       return failed(Status::no_resources, "registering memory: this device has ", limit,
-                    " segments, as many as it was opened for")
+                    " segments, which is its limit")
           .fix("unregister some, or open the device with a larger Limits::segments");
     case Added::gone:
       return Error{Status::invalid_argument,

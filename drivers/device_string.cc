@@ -190,7 +190,7 @@ Result<DeviceString> parse_device_string(std::string_view text) {
 
 Error device_error(const DeviceString& device, size_t place, std::string_view why) {
   constexpr std::string_view general =
-      ". Fix: DRIVER:ADDRESS?OPTION=VALUE&..., for example udp:127.0.0.1 or "
+      ". Fix: write DRIVER:ADDRESS?OPTION=VALUE&..., for example udp:127.0.0.1 or "
       "fault(loss=5%):udp:[::1]?mtu=4096";
   const bool has_fix = why.find(". Fix: ") != why.npos;
   return {Status::invalid_argument,

@@ -72,8 +72,8 @@ Error OwnDirectory::failure(const std::string& doing, int why) const {
   }
   if (why == EFBIG) {
     return {status, what + ": " + doing +
-                        ": this process may not write files of that size. Fix: raise its limit, "
-                        "ulimit -f unlimited, and start it again"};
+                        ": this process may not write files of that size. Fix: raise its limit "
+                        "(ulimit -f unlimited), and start this process again"};
   }
   return error(status, what + ": " + doing + ": " + std::strerror(why));
 }

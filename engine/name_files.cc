@@ -100,7 +100,7 @@ Error several(const std::string& name, const std::vector<Found>& found) {
     where += " urma://" + (colons ? "[" + place + "]" : place) + "/" + name;
   }
   return failed(Status::invalid_argument, "\"", name, "\" is published at several addresses")
-      .fix("say which:", where);
+      .fix("choose one:", where);
 }
 
 // Returns the error if the name is published only in windows that were opened by the same device
@@ -111,8 +111,8 @@ Error in_another_file(const Seeker& from, const std::string& name, const std::st
   const std::string shared = directory.substr(0, directory.rfind('/'));
   return failed(Status::not_found, "\"", name, "\" is published at ", where,
                 ", in a window that was opened as ", from.device,
-                ", as this device's was, but is another file: its publisher has another /dev/shm "
-                "(another container), or the file was removed and made again")
+                ", as this device's was, but that window is another file: its publisher has "
+                "another /dev/shm (another container), or the file was removed and made again")
       .fix("open cxl:", shared, "/urma-window-", geteuid(), " on both sides");
 }
 

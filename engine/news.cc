@@ -84,8 +84,8 @@ constexpr NewsKind kinds[] = {
     {warning, "peer_silent", silent,
      [](const Snapshot& now, uint64_t count) {
        return "packets are no longer read by " + whom(count, now.peers.silent) +
-              ", whose process exists: copies to its memory continue, packets wait. Fix: let that "
-              "process continue (it is stopped, or has no processor)";
+              ", whose process exists: copies to its memory continue, but packets wait. Fix: let "
+              "that process continue (it is stopped, or has no processor)";
      }},
     {warning, "channel_not_made", ended<Why::unreachable>,
      [](const Snapshot& now, uint64_t count) {

@@ -39,8 +39,8 @@ std::string objection_to_sizes(const Retransmission& mode) {
   }
   if (mode.ack_packets < 1 || mode.ack_packets > 1024 || mode.ack_delay < Duration{} ||
       mode.ack_delay > most_ack_delay) {
-    return "acknowledgements would be too late. Fix: choose ack_packets from 1 to 1024, and "
-           "ack_delay up to 10 ms";
+    return "ack_packets or ack_delay is out of range, so acknowledgements would be too late. Fix: "
+           "choose ack_packets from 1 to 1024, and ack_delay up to 10 ms";
   }
   return {};
 }

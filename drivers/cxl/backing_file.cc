@@ -37,10 +37,10 @@ Result<int> BackingFile::open_path() const {
   if (descriptor >= 0) return descriptor;
   const int why = errno;
   if (why == EACCES || why == EPERM) {
-    return errors_.because(
-        Status::permission_denied, std::string("cannot be opened: ") + std::strerror(why),
-        "it belongs to another user: choose another path, cxl:/dev/shm/NAME, or have "
-        "its owner allow it (chmod a+rw)");
+    return errors_.because(Status::permission_denied,
+                           std::string("cannot be opened: ") + std::strerror(why),
+                           "choose another path, cxl:/dev/shm/NAME, or have the file's owner, "
+                           "another user, allow it (chmod a+rw)");
   }
   if (is_shortage(why)) return errors_.cannot_have("cannot be made", page_bytes, why);
   if (why == EROFS) return errors_.read_only();

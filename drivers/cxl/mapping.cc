@@ -58,7 +58,8 @@ Result<void> Mapping::put_caches_between(uint64_t double_seed) {
     if (acted == nullptr) {
       return file_.errors().because(
           Status::no_resources,
-          std::string("cannot have a copy of its own: ") + std::strerror(errno),
+          std::string("cannot have a private copy, in which caches are simulated: ") +
+              std::strerror(errno),
           "choose a smaller window: cxl:PATH?size=16M");
     }
     std::byte* const copy = acted->copy();

@@ -93,7 +93,7 @@ Result<uint32_t> Slots::join() {
   }
   return errors.because(Status::no_resources,
                         "has no free slot: " + std::to_string(places) + " devices are open on it",
-                        "close some, or use another window: cxl:/dev/shm/NAME");
+                        "close some of them, or use another window: cxl:/dev/shm/NAME");
 }
 
 Error Slots::cannot_listen(int error) const {
@@ -105,7 +105,7 @@ Error Slots::cannot_listen(int error) const {
   return errors.because(
       Status::io_error,
       std::string(
-          "cannot have the socket of a slot beside its file, at which memory is handed over: ") +
+          "cannot have, beside its file, the socket at which a slot's memory is handed over: ") +
           std::strerror(error),
       "choose a directory where this process may write and a short path, or leave out "
       "share=segment");

@@ -20,7 +20,7 @@ Error WindowErrors::cannot_lock(const WindowLock& lock) const {
   }
   return because(Status::unsupported,
                  std::string("cannot be locked: ") + std::strerror(lock.why_not()),
-                 "put it on a file system that has locks (/dev/shm has)");
+                 "choose a file on a file system that has locks (/dev/shm has)");
 }
 
 Error WindowErrors::cannot_have(std::string_view what, uint64_t needed_bytes, int error) const {

@@ -66,8 +66,8 @@ constexpr std::string_view fix = ". Fix: paths():udp:10.0.0.1+udp:10.0.1.1";
 std::string objection(PacketPort& port, const Eid& beside, VirtualClock* clock) {
   const PortFacts& facts = port.facts();
   if (facts.lossless) {
-    return "it loses no packets, so another path would be of no use. Fix: open it as a device of "
-           "its own";
+    return "it loses no packets, so another path would be useless. Fix: open it as a device of its "
+           "own";
   }
   if (!facts.paths.empty()) return "it has several paths itself" + std::string(fix);
   if (port.clock() != clock) return "it does not have the clock of the first path";

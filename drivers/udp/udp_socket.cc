@@ -26,12 +26,13 @@ Error system_error(std::string what, int why) {
                                                           : Status::io_error;
   std::string message = "udp: " + std::move(what) + ": " + std::strerror(why);
   const std::string_view fix =
-      why == EADDRNOTAVAIL            ? "use an address of this machine (see: ip addr)"
-      : why == EMFILE                 ? "close descriptors, or allow more (ulimit -n)"
-      : why == EACCES || why == EPERM ? "a port from 1024 on, or a container that allows sockets"
-      : why == EAFNOSUPPORT           ? "an IPv4 address; or allow IPv6 (net.ipv6.conf.all."
-                                        "disable_ipv6=0)"
-                                      : "";
+      why == EADDRNOTAVAIL ? "use an address of this machine (see: ip addr)"
+      : why == EMFILE      ? "close descriptors, or allow more (ulimit -n)"
+      : why == EACCES || why == EPERM
+          ? "use a port from 1024 on, or a container that allows sockets"
+      : why == EAFNOSUPPORT
+          ? "use an IPv4 address, or allow IPv6 (net.ipv6.conf.all.disable_ipv6=0)"
+          : "";
   if (fix.empty()) return error(status, std::move(message));
   return {status, message + ". Fix: " + std::string(fix)};
 }

@@ -248,7 +248,7 @@ TEST_CASE("rotate says why there is no new token, and its advice gives one") {
     };
     Segment two = ends.segment(4096);
     REQUIRE(two.rotate().ok());
-    CHECK(why(two).ends_with("Fix: retire the old one first: Segment::retire"));
+    CHECK(why(two).ends_with("Fix: retire the old token first (Segment::retire)"));
     REQUIRE(two.retire().ok());
     CHECK(two.rotate().ok());
 

@@ -220,7 +220,7 @@ def test_errors_have_codes_and_cures():
     # A name is a file, which this limit forbids.
     done = subprocess.run(["sh", "-c", f"ulimit -f 0; exec '{PROGRAM}' consume --device {NETWORK}"],
                           capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "Fix: raise its limit, ulimit -f unlimited" in done.stderr, done
+    assert done.returncode == 1 and "Fix: raise its limit (ulimit -f " in done.stderr, done
     for option in ("--help", "--version"):
         done = subprocess.run([PROGRAM, option], capture_output=True, text=True, timeout=60)
         assert done.returncode == 0 and done.stderr == ""

@@ -48,8 +48,8 @@ class State final : public Owner {
                                              const JettyOptions& options) {
     if (options.berths == 0 || (options.receives > 0 && options.message_bytes == 0)) {
       return Error{Status::invalid_argument,
-                   "asio jetty: berths, or message_bytes with receives, are 0. Fix: give 1 "
-                   "or more"};
+                   "asio jetty: berths is 0, or message_bytes is 0 although receives is not. Fix: "
+                   "give 1 or more"};
     }
     return made_by("asio jetty", [&]() -> Result<std::shared_ptr<State>> {
       auto state = std::make_shared<State>(executor);
