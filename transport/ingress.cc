@@ -55,21 +55,11 @@ void RtpIngress::take_datagram(std::span<const std::byte> packet, const RxFrame&
   }
 }
 
-// Returns whether the peer of the channel sends from the address of this frame, over any of its
-// paths.
-bool RtpIngress::came_from_peer(Tp& tp, const RxFrame& frame, Time now) {
-  Routes* const routes = tp.routes().get();
-  if (routes == nullptr) return tp.to() == *frame.from;
-  const auto route = routes->table().find(frame.path, *frame.from);
-  if (route) routes->came(*route, now);
-  return route.has_value();
-}
-
 void RtpIngress::take_for_channel(const Rtph& header, std::span<const std::byte> rest,
                                   const RxFrame& frame, Time now) {
   Tp* const tp = medium_.tp(tpns_.channel(header.destination));
   if (tp == nullptr) return answer_unknown(header, frame, now);
-  if (!came_from_peer(*tp, frame, now) || number(tp->remote()) != header.source) {
+  if (!tp->routes().came_from(frame, tp->to(), now) || number(tp->remote()) != header.source) {
     return ignore(counters_.wrong_source);
   }
   if (header.next != NextHeader::transaction || rest.size() < header.padding) {
@@ -84,9 +74,7 @@ void RtpIngress::take_for_channel(const Rtph& header, std::span<const std::byte>
     case TpOpcode::ack:
     case TpOpcode::selective_ack:
       tp->handle_ack(header, rest, now, sink_);
-      if (tp->routes().several() && tp->routes().get()->health().any_news()) {
-        links_.report_paths(*peers_.find(tp->peer()));
-      }
+      if (tp->routes().any_news()) links_.report_paths(*peers_.find(tp->peer()));
       return;
     default:
       return ignore(counters_.malformed);

@@ -88,7 +88,6 @@ class RtpIngress final : public Ingress {
  private:
   void take(const RxFrame& frame, Time now);
   void take_datagram(std::span<const std::byte> packet, const RxFrame& frame, Time now);
-  static bool came_from_peer(Tp& tp, const RxFrame& frame, Time now);
   void take_for_channel(const Rtph& header, std::span<const std::byte> rest, const RxFrame& frame,
                         Time now);
   void take_data(Tp& tp, const Rtph& header, std::span<const std::byte> rest, Time now);

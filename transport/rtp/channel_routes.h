@@ -19,8 +19,6 @@ class ChannelRoutes {
   // `several`: null if the channel has one path.
   ChannelRoutes(Routes* several) : several_(several) {}
 
-  // Returns null if the channel has one path.
-  Routes* get() const { return several_; }
   bool several() const { return several_ != nullptr; }
 
   // ---- sending
@@ -75,6 +73,19 @@ class ChannelRoutes {
   bool leads_to(const Endpoint& endpoint) const {
     return several_ != nullptr && several_->table().leads_to(endpoint);
   }
+
+  // ---- receiving
+
+  // Returns whether the frame came over a route, which is then known to carry packets. `only`: the
+  // peer's address if there is one path.
+  bool came_from(const RxFrame& frame, const Endpoint& only, Time now) const {
+    if (several_ == nullptr) return only == *frame.from;
+    const auto route = several_->table().find(frame.path, *frame.from);
+    if (route) several_->came(*route, now);
+    return route.has_value();
+  }
+  // Returns whether routes have changed in a way that is not reported yet.
+  bool any_news() const { return several_ != nullptr && several_->health().any_news(); }
 
   // ---- packets in flight: see Routes and its parts
 

@@ -54,6 +54,25 @@ TEST_CASE("channel routes: on an only path, the rules of the mode alone judge pa
   CHECK(one.patience(0, Time{}, 0ms) == never);
 }
 
+TEST_CASE("channel routes: a frame came from the peer if it came over one of the routes") {
+  const ChannelRoutes one = nullptr;
+  const Endpoint only = address(3, 7);
+  const Endpoint peers = address(0, 2);
+  const Endpoint stranger = address(9, 9);
+  RxFrame frame;
+  frame.from = &only;
+  CHECK(one.came_from(frame, only, moment(1ms)));
+  CHECK_FALSE(one.came_from(frame, stranger, moment(1ms)));
+  CHECK_FALSE(one.any_news());
+  Two with;
+  frame.path = 0;
+  CHECK_FALSE(with.channel.came_from(frame, only, moment(1ms)));
+  frame.from = &peers;
+  CHECK(with.channel.came_from(frame, stranger, moment(1ms)));
+  frame.path = 1;
+  CHECK_FALSE(with.channel.came_from(frame, stranger, moment(1ms)));
+}
+
 TEST_CASE("channel routes: a slice keeps its route while that is usable and has room") {
   for (const uint8_t route : {uint8_t{0}, uint8_t{1}}) {
     Two with;
