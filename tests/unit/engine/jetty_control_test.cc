@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "drivers/sim/network.h"
 #include "tests/catch.h"
 #include "tests/unit/engine/idle_port.h"
 
@@ -119,6 +120,74 @@ TEST_CASE("after a reset new works are taken, and works posted before are flushe
   lonely.engine.transactions().initiator().note(lonely.at(one), lonely.now);
   CHECK(one.polled().empty());
   CHECK(lonely.at(one).outstanding == 1);
+}
+
+// An engine and its peer, on devices that read the memory of a frame 20 ms after they take it.
+struct LateEngine {
+  static std::unique_ptr<drivers::PacketPort> port(
+      const std::shared_ptr<drivers::sim::Network>& net) {
+    return drivers::sim::Port::open(net,
+                                    {.address = {}, .impairment = {}, .lateness = {.hold = 20ms}})
+        .value();
+  }
+  void pass() {
+    engine.pass(network->now(), nullptr);
+    peer.pass(network->now(), nullptr);
+  }
+  // Lets this time go by.
+  void run(Duration time) {
+    const Time end = network->now() + time;
+    while (network->now() < end) {
+      pass();
+      network->step(std::min(end, network->now() + 100us));
+    }
+    pass();
+  }
+  void post() {
+    const RemoteSegment there{
+        .peer = engine.transport().know(peer.port().facts().eid, peer.port().facts().self,
+                                        idle_settings().life),
+        .address = 0,
+        .bytes = 4096,
+        .token_id = TokenId(1),
+        .token = TokenValue(1),
+        .rights = Rights::write};
+    const Work work = write(std::span(data), there);
+    REQUIRE(queues->post({&work, 1}) == 1);
+    engine.dirty().mark(jetty.handle.index);
+  }
+  size_t polled() {
+    std::array<Completion, 4> out;
+    return queues->jfc().poll(out);
+  }
+  bool flush() { return engine.jetty_control().flush(jetty.handle.index, network->now()); }
+  bool destroy() { return engine.jetty_control().destroy(jetty.handle.index, network->now()); }
+
+  std::shared_ptr<drivers::sim::Network> network = std::make_shared<drivers::sim::Network>(1);
+  Engine engine{port(network), idle_settings(), std::make_unique<SeededEntropy>(1)};
+  Engine peer{port(network), idle_settings(), std::make_unique<SeededEntropy>(2)};
+  std::shared_ptr<jetty::Queues> queues = jetty::Queues::with_own_jfc(4, 4, 0);
+  JettyControl::Made jetty = engine.jetty_control().create({queues, {}}).value();
+  std::array<std::byte, 16> data{};
+};
+
+TEST_CASE("a Jetty is neither flushed nor destroyed while a device may read memory of its work") {
+  LateEngine late;
+  late.post();
+  late.run(1s);
+  REQUIRE(late.polled() == 1);  // there is a channel now
+  late.post();
+  late.pass();
+  CHECK_FALSE(late.flush());
+  CHECK_FALSE(late.destroy());
+  late.run(12ms);  // a cancelled work does not wait longer than 8 ms for its outcome
+  CHECK_FALSE(late.destroy());
+  CHECK(late.polled() == 0);
+  late.run(10ms);
+  CHECK(late.flush());
+  CHECK(late.polled() == 1);
+  CHECK(late.destroy());
+  CHECK_FALSE(late.engine.transactions().jetties().live(late.jetty.handle.index));
 }
 
 }  // namespace
