@@ -107,7 +107,7 @@ TEST_CASE("a string outside the grammar is refused with the position, the reason
     CHECK(mentions(message, "\"" + text + "\""));
     CHECK(mentions(message, "at character " + std::to_string(character) + " (\"" +
                                 text.substr(character - 1, 24) + "\"): " + why));
-    CHECK(mentions(message, "Fix: DRIVER:ADDRESS"));
+    CHECK(mentions(message, "Fix: write DRIVER:ADDRESS"));
   }
 }
 
