@@ -11,7 +11,7 @@ PeerPaths::PeerPaths(const Settings& settings, OwnPaths& own_paths, bool has_pat
 
 void PeerPaths::expect(Peer& peer, std::span<const Endpoint> also, Time now) {
   if (!has_paths_ || peer.eid == self_) return;
-  if (peer.routes != nullptr && peer.channel != nullptr) return;
+  if (peer.channel != nullptr) return;
   PathList theirs{.count = 1, .endpoints = {peer.at}};
   for (const Endpoint& address : also) {
     if (theirs.count < most_paths) theirs.endpoints[theirs.count++] = address;

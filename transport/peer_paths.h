@@ -17,8 +17,8 @@ class PeerPaths {
   PeerPaths(const Settings& settings, OwnPaths& own_paths, bool has_paths);
 
   // Adds addresses at which the peer can be asked for a channel before it has named any itself,
-  // because its first path may not work. May be called while an OPEN is unanswered; does not change
-  // the routes of an existing channel.
+  // because its first path may not work. May be called while an OPEN is unanswered. Does nothing if
+  // there is a channel, because the peer named its addresses when it was made.
   void expect(Peer& peer, std::span<const Endpoint> also, Time now);
   // The set-up message that names these addresses came from `from` on our path `path`. Called
   // before the channel is made. Measurements of paths that stay are kept.

@@ -86,6 +86,19 @@ TEST_CASE("an address that leaves the list stays usable until it is closed") {
   CHECK(paths.totals()[1].sent == 0);  // the counters of another address begin at 0
 }
 
+TEST_CASE("more addresses of a peer are used to ask it for a channel, but not once there is one") {
+  RtpParts parts;
+  const std::array also{host(22)};
+  Peer& asked = parts.known(2);
+  parts.peer_paths.expect(asked, also, parts.now);
+  REQUIRE(asked.routes != nullptr);
+  CHECK(asked.routes->count() == 2);
+  Peer& linked = parts.linked(3);
+  REQUIRE(linked.routes == nullptr);
+  parts.peer_paths.expect(linked, also, parts.now);
+  CHECK(linked.routes == nullptr);
+}
+
 TEST_CASE("set-up messages leave in order, and those that find no room are counted") {
   RtpParts parts;
   for (uint32_t i = 0; i < transport::SetupOutbox::capacity + 3; ++i) {
