@@ -4,6 +4,7 @@
 
 #include "base/prng.h"
 #include "tests/drivers/window_file.h"
+#include "tests/fresh_seed.h"
 #include "tests/processes/child.h"
 #include "tests/processes/numbered_writes.h"
 #include "tests/processes/traffic.h"
@@ -32,7 +33,8 @@ TEST_CASE("a target is killed in the middle of traffic: its works end in time, o
     Side here = Side::open(medium.any);
     Jetty other = here.device.jetty({.berths = 64}).value();
     Child bystander(serve(medium.any, "bystander"));
-    Prng prng(read_clock().time_since_epoch().count());
+    INFO("URMA_TEST_SEED=" << fresh_seed());
+    Prng prng(fresh_seed());
     for (int round = 0; round < 5; ++round) {
       INFO("round " << round);
       Child target(serve(medium.home, "target"));

@@ -7,6 +7,7 @@
 
 #include "base/prng.h"
 #include "tests/drivers/window_file.h"
+#include "tests/fresh_seed.h"
 #include "tests/no_address_space.h"
 #include "tests/processes/bystanders.h"
 #include "tests/processes/copies.h"
@@ -168,7 +169,8 @@ TEST_CASE("revoke waits for a process stopped in a copy, which touches no memory
   const SharedMemory<Report> report;
   const Child writer(copy(device, report));
   REQUIRE(writer.said() == "ready");
-  Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
+  INFO("URMA_TEST_SEED=" << fresh_seed());
+  Prng prng(fresh_seed());
   Stopped found;
   int round = 0;
   const Time begun = read_clock();
@@ -204,7 +206,8 @@ TEST_CASE(
   Report& report = *shared;
   const Child writer(copy(device, shared));
   REQUIRE(writer.said() == "ready");
-  Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
+  INFO("URMA_TEST_SEED=" << fresh_seed());
+  Prng prng(fresh_seed());
   const size_t room = bytes_of(take_the_rest(here.device));
   int held = 0;
   int finished = 0;
@@ -259,7 +262,8 @@ TEST_CASE("memory is free again after a process was killed in the middle of a co
   Intruder any(window);
   Pair calm(device, serve(device, "calm", 1 << 20));
   const SharedMemory<Report> report;
-  Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
+  INFO("URMA_TEST_SEED=" << fresh_seed());
+  Prng prng(fresh_seed());
   const size_t room = bytes_of(take_the_rest(here.device));
   int held = 0;
   const auto kill_one = [&](Duration after, bool stopped) {
@@ -307,7 +311,8 @@ TEST_CASE("a target is killed while others copy: works end, and the next process
   const size_t room = bytes_of(take_the_rest(here.device));
   constexpr size_t bytes_of_one = 8 << 20;
   REQUIRE(room < 5 * bytes_of_one);
-  Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
+  INFO("URMA_TEST_SEED=" << fresh_seed());
+  Prng prng(fresh_seed());
   Report report{};
   std::map<Status, uint64_t> late;
   for (int round = 0; round < rounds(); ++round) {

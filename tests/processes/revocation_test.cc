@@ -12,6 +12,7 @@
 
 #include "base/prng.h"
 #include "tests/drivers/window_file.h"
+#include "tests/fresh_seed.h"
 #include "tests/processes/bystanders.h"
 #include "tests/processes/churn.h"
 #include "tests/processes/shared_memory.h"
@@ -57,7 +58,7 @@ class Stopping {
 
  private:
   void loop() {
-    Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
+    Prng prng(fresh_seed());
     while (!over_) {
       std::this_thread::sleep_for(std::chrono::microseconds(prng.below(20'000)));
       child_.stop();
@@ -92,7 +93,8 @@ void take_away_and_reuse(const std::string& options) {
   REQUIRE(writer.said() == "ready");
   Segment beside = here.device.allocate(segment_bytes).value();
   std::ranges::fill(beside.bytes(), untouched);
-  Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
+  INFO("URMA_TEST_SEED=" << fresh_seed());
+  Prng prng(fresh_seed());
   const auto pause = [&](uint64_t most_us) {
     const Time until = read_clock() + std::chrono::microseconds(prng.below(most_us));
     while (read_clock() < until) std::this_thread::yield();
@@ -194,7 +196,8 @@ TEST_CASE(
   const std::string device = window.device("?size=16M&share=segment");
   Side here = Side::open(device);
   here.device.publish("churned", here.segment).value();
-  Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
+  INFO("URMA_TEST_SEED=" << fresh_seed());
+  Prng prng(fresh_seed());
   for (int round = 0; round < 10; ++round) {
     INFO("round " << round);
     const SharedMemory<Churn> shared;

@@ -9,6 +9,7 @@
 
 #include "base/prng.h"
 #include "tests/drivers/window_file.h"
+#include "tests/fresh_seed.h"
 #include "tests/processes/bystanders.h"
 
 namespace urma::test {
@@ -66,7 +67,8 @@ TEST_CASE("processes are killed repeatedly, and a pair in the same window contin
   Side here = Side::open(device, {}, {.berths = 64, .receives = 256});
   here.device.publish("victim", here.segment, here.jetty).value();
   Pair calm(device, serve(device, "calm"));
-  Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
+  INFO("URMA_TEST_SEED=" << fresh_seed());
+  Prng prng(fresh_seed());
   const auto moment = [&] { return 1ms + Duration(static_cast<int64_t>(prng.below(30'000'000))); };
   // Objects that a process creates only once must exist before descriptors and memory are counted.
   first_operation(here, device);
