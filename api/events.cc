@@ -9,7 +9,7 @@ namespace {
 
 Error no_descriptor(std::string_view call) {
   return Error{Status::no_resources, std::string(call) +
-                                         ": making an eventfd: " + std::strerror(errno) +
+                                         ": cannot make an eventfd: " + std::strerror(errno) +
                                          ". Fix: close descriptors, or allow more (ulimit -n)"};
 }
 

@@ -30,7 +30,7 @@ Result<void> examine(const JettyOptions& options) {
   }
   if (!is_valid(options.mode)) {
     return Error{Status::invalid_argument,
-                 "jetty: mode is not one of its values. Fix: choose ServiceMode::automatic, "
+                 "jetty: mode is not a valid ServiceMode. Fix: choose ServiceMode::automatic, "
                  "initiator, target or unreliable"};
   }
   if (options.operation_timeout != Duration{} && !may_time_out_after(options.operation_timeout)) {
@@ -135,7 +135,7 @@ Result<int> CompletionSource::fd(const std::shared_ptr<urma::jetty::Jfc>& kept) 
                    "fd: this queue is attached to a Jfce. Fix: wait at the fd() of the Jfce"};
     }
     if (runner->awaited().give_descriptor(kept)) return jfc->descriptor();
-    return Error{Status::no_resources, std::string("fd: making an eventfd: ") +
+    return Error{Status::no_resources, std::string("fd: cannot make an eventfd: ") +
                                            std::strerror(errno) +
                                            ". Fix: close descriptors, or allow more (ulimit -n)"};
   });

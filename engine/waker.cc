@@ -30,7 +30,7 @@ Waker::~Waker() {
 Result<void> Waker::start() {
   descriptor_ = above_standard(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (descriptor_ >= 0) return {};
-  return Error{Status::no_resources, std::string("open: making an eventfd: ") +
+  return Error{Status::no_resources, std::string("open: cannot make an eventfd: ") +
                                          std::strerror(errno) +
                                          ". Fix: close descriptors, or allow more (ulimit -n)"};
 }

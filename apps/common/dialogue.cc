@@ -23,7 +23,7 @@ Jetty make_jetty(Device& device, const Dialogue::Options& options) {
 
 Failure crowded(size_t waiting, std::string_view whom) {
   return {Exit::peer_lost,
-          fmt::format("{} messages wait for {}. Fix: see whether the other side still runs",
+          fmt::format("{} messages wait for {}. Fix: check whether the other side still runs",
                       waiting, whom)};
 }
 

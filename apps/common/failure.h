@@ -74,8 +74,9 @@ inline Failure failed_work(std::string_view doing, Status status) {
   const std::string what = std::string(doing) + ": a work ended as " + std::string(info.name) +
                            ". " + std::string(info.meaning);
   if (exit != Exit::peer_lost) return {exit, what + " Fix: " + std::string(info.cure)};
-  return {exit,
-          what + " The other side is lost. Fix: see whether it still runs, and start it again"};
+  return {
+      exit,
+      what + " The other side is lost. Fix: check whether it still runs; if not, start it again"};
 }
 
 }  // namespace urma::apps

@@ -53,8 +53,8 @@ Message Link::exchange(const std::string& type, nlohmann::json body, int64_t pat
   }
   throw Failure(
       Exit::peer_lost,
-      fmt::format("the server at {} has not answered \"{}\" for {} s. Fix: see whether it "
-                  "still runs and is not stopped, and start it again",
+      fmt::format("the server at {} has not answered \"{}\" for {} s. Fix: check whether it "
+                  "still runs and is not stopped; if not, start it again",
                   host_, type, patience / second));
 }
 

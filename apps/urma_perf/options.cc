@@ -166,8 +166,9 @@ void refuse_others(const CommandLine& line, const Options& options) {
   }
   if (server && (options.json || !options.json_file.empty() || !options.verify)) {
     usage(
-        "server: the client prints the results and chooses the checks. Fix: give --json, "
-        "--json-file and --no-verify to urma_perf TEST HOST");
+        "server: --json, --json-file and --no-verify are options of the client, which prints the "
+        "results and chooses the checks. Fix: leave them out here, and give them to urma_perf TEST "
+        "HOST");
   }
   if (options.once && !server) usage("--once belongs to urma_perf server. Fix: leave it out");
   if (!options.peer_device.empty() && job && options.device.empty()) {
@@ -188,7 +189,9 @@ void check_cases(const Options& options) {
                     options.threads, options.jetties));
   }
   if (options.sweep && !options.sizes.empty()) {
-    usage("--sweep is a list of sizes, as --size is. Fix: leave one of them out");
+    usage(
+        "--sweep and --size exclude each other, because both choose the sizes. Fix: leave one of "
+        "them out");
   }
   for (const Case& what : options.cases()) {
     if (const std::string why = objection(what); !why.empty()) usage(why);

@@ -81,8 +81,8 @@ void PingPong::post_late(Jetty& jetty, const Work& work) {
     }
     if (now() - begin < patience) continue;
     throw Failure(Exit::peer_lost,
-                  "no message was acknowledged for 10 s. Fix: see whether the "
-                  "server still runs, and start it again");
+                  "no message was acknowledged for 10 s. Fix: check whether the "
+                  "server still runs; if not, start it again");
   }
 }
 
@@ -105,8 +105,8 @@ bool PingPong::await(uint32_t jetty, uint32_t window, int64_t since, Verdict& ve
       continue;
     }
     throw Failure(Exit::peer_lost,
-                  "no message has come back for 10 s. Fix: see whether the "
-                  "server still runs, and start it again");
+                  "no message has come back for 10 s. Fix: check whether the "
+                  "server still runs; if not, start it again");
   }
 }
 

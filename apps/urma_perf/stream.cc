@@ -134,8 +134,8 @@ void Stream::await(Outcome& outcome) {
     spin();
     if (looks % look_at_clock_every != 0 || now() - outcome.end < patience) continue;
     throw Failure(Exit::peer_lost,
-                  fmt::format("no work has completed for {} s. Fix: see whether the server "
-                              "still runs, and start it again",
+                  fmt::format("no work has completed for {} s. Fix: check whether the server "
+                              "still runs; if not, start it again",
                               patience / second));
   }
 }

@@ -115,7 +115,7 @@ TEST_CASE("command line: a value of another form is refused, with what is valid"
   CHECK(refusal({"word", "a/b"}).ends_with("give localhost, ADDRESS or ADDRESS:PORT"));
 }
 
-TEST_CASE("command line: a word that belongs to no option is refused") {
+TEST_CASE("command line: misspelt and unknown options are refused, and the nearest is named") {
   CHECK(refusal({"--deepth", "1"}) ==
         "\"--deepth\" is not an option of program. Fix: perhaps --depth; see program --help");
   CHECK(refusal({"--xyzzyxyzzy"}) ==

@@ -141,8 +141,8 @@ TEST_CASE("the queue for a peer that takes nothing is bounded, and others get me
   CHECK(dialogue.waiting() == most);
   CHECK(exit == Exit::peer_lost);
   CHECK(why ==
-        "20 messages wait for this peer, which does not take them. Fix: see whether the other side "
-        "still runs");
+        "20 messages wait for this peer, which does not take them. Fix: check whether the other "
+        "side still runs");
   constexpr uint64_t answers = 10;
   for (uint64_t id = 2; id < 2 + answers; ++id) {
     dialogue.send(to_other, {.id = id, .type = "welcome", .body = nullptr});

@@ -62,7 +62,7 @@ TEST_CASE("rounds without enough processor time are discarded if there are other
   REQUIRE(busy.times.count() == 3);
 }
 
-TEST_CASE("a limit can be taken from the same case on another network") {
+TEST_CASE("a result without a limit uses the one that the same case measured on another network") {
   Result clean = latency_result();
   clean.rounds = {round_of(4, 2), round_of(4, 2)};
   clean.settle(2);

@@ -31,8 +31,9 @@ enum class EventKind : uint8_t {
   // Messages and immediates to this Jetty are refused, because it was flushed or its Jfr was
   // destroyed.
   jetty_error,
-  // The peer's requests named a segment or Jetty that does not exist, or had a wrong token. The
-  // event names no peer if the requests were datagrams, or asked for memory (cxl:?share=segment).
+  // The peer's requests named a segment or Jetty that does not exist, or had a wrong token.
+  // Event::peer and Event::from are not set if the requests were datagrams, or asked the owner to
+  // hand over the segment's memory (cxl:?share=segment).
   bad_tokens,
   // The peer has sent more wrong tokens than a mistake explains. Its requests are dropped without
   // an answer, for 100 ms to 10 s.

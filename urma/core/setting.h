@@ -44,7 +44,7 @@ using SettingList = std::vector<Setting>;
 URMA_API void set(SettingList& settings, Setting setting);
 
 // These return a value as people write it, and as device strings accept it: "64K", "15us", "5%",
-// "yes". The text uses the largest unit of which the value is a whole number.
+// "yes". The text uses the largest unit that gives a whole number: 65536 is "64K".
 URMA_API std::string size_text(uint64_t bytes);
 URMA_API std::string duration_text(Duration duration);
 URMA_API std::string fraction_text(double fraction);

@@ -18,29 +18,30 @@ enum class Status : uint8_t {
   // How works end. A completion has `ok`, one of these, or version_mismatch, no_resources or
   // unsupported.
 
-  // The work was cancelled before any part of it was sent: not executed. Post it again if needed.
+  // The work was cancelled before any part of it was sent; it was not executed. Post it again if
+  // it is still needed.
   flushed,
   // A part of the work was sent and no answer will come: it may or may not have executed. Read the
   // target, or ask its owner, before repeating it.
   unknown,
-  // The work itself is invalid: not executed. Keep to the limits of urma/core/work.h.
+  // The work itself is invalid; it was not executed. Keep to the limits of urma/core/work.h.
   bad_work,
-  // The target refused the token, the range or the access: not executed, except for data that had
-  // arrived before the segment was unregistered or its memory unmapped. Import the descriptor
-  // again; check offset, size and Rights.
+  // The target refused the token, the range or the access. The work was not executed, except for
+  // data that had arrived before the segment was unregistered or its memory unmapped. Import the
+  // descriptor again; check offset, size and Rights.
   remote_access,
-  // The target cannot execute the work: not executed. Post larger receive buffers; make the
-  // target's Jetty with JettyOptions::receives; upgrade the target.
+  // The target cannot execute the work, so it was not executed. Post larger receive buffers; make
+  // the target's Jetty with JettyOptions::receives; upgrade the target.
   remote_unsupported,
-  // The target had no receive slot for longer than JettyOptions::receiver_timeout: not executed.
-  // Post receives and poll at the target.
+  // The target had no receive slot for longer than JettyOptions::receiver_timeout; the work was not
+  // executed. Post receives and poll at the target.
   receiver_not_ready,
   // Receiving side: the message was longer than the buffer posted for it. Post larger buffers.
   receive_too_small,
-  // No channel to the peer could be made in time: not executed. Check that the other process runs
-  // and polls, its address, and that UDP passes between the hosts.
+  // No channel to the peer could be made in time; the work was not executed. Check that the other
+  // process runs and polls, its address, and that UDP passes between the hosts.
   peer_unreachable,
-  // The process that the target belongs to has exited: not executed. Import the descriptor again.
+  // The target's process has exited; the work was not executed. Import the descriptor again.
   peer_restarted,
 
   // Why calls fail.

@@ -60,7 +60,7 @@ TEST_CASE("unwrapping follows PSNs and TASSNs over many wraps, forwards and back
   follow<Tassn>(3);
 }
 
-TEST_CASE("a space starts with numbers that have predecessors") {
+TEST_CASE("sequence: the first number of a number space has a predecessor, 0xffffff on the wire") {
   const Psn first = Psn::first(0);
   CHECK(first.wire() == 0);
   CHECK((first - 1).wire() == 0xffffff);

@@ -288,7 +288,8 @@ TEST_CASE("hand-over: a peer that is not entitled gets no descriptor") {
   CHECK_FALSE(pair.owner.own().handed_over(segment));
 }
 
-TEST_CASE("hand-over: an ignored peer gets no answer, and wrong tokens are judged") {
+TEST_CASE(
+    "hand-over: an ignored peer gets no answer, and wrong tokens are reported to the TokenJudge") {
   struct Judge final : drivers::TokenJudge {
     bool hears(const Eid& who, Time) override {
       CHECK((asked == 0 || who == last));

@@ -45,7 +45,8 @@ TEST_CASE("retransmission timer: a probe, and time-outs that each wait twice as 
   CHECK(one.timer.timeouts_in_row() == 2);
 }
 
-TEST_CASE("retransmission timer: an answer in time shows that the time-out was right") {
+TEST_CASE(
+    "retransmission timer: a prompt answer to a retransmission shows that packets were lost") {
   Waiting one;
   one.expire();
   CHECK_FALSE(one.timer.settle(true, never, one.now + 40us));  // only a probe: no congestion yet
