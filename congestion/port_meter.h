@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "congestion/signal.h"
+#include "urma/core/time.h"
+
+namespace urma::congestion {
+
+// The switch's half of congestion control: measures what passes one egress port and virtual lane,
+// and edits the signals of its packets. It knows no flows and holds no packets. The switch owns it,
+// and calls it for each packet of that lane in the order of time; packets that take no part in
+// congestion control are reported, too, with the default signal, because they load the port.
+class PortMeter {
+ public:
+  static constexpr size_t storage = 128;
+
+  virtual ~PortMeter() = default;
+  // For a packet that enters the queue, in which `queue_bytes` wait ahead of it.
+  virtual Signal arrive(Time now, uint32_t bytes, uint64_t queue_bytes, Signal in) = 0;
+  // For a packet that leaves the queue, in which `queue_bytes` remain.
+  virtual Signal depart(Time now, uint32_t bytes, uint64_t queue_bytes, Signal in) = 0;
+};
+
+struct PortSettings {
+  double bytes_per_second = 12.5e9;  // of the lane: the share of the port that it can have
+  // The round trip without queues of the flows that pass. Flows with another one are treated
+  // fairly, but the meter measures over this time.
+  Duration base_rtt{8000};
+  uint32_t packet_bytes = 4096;  // the largest packet
+  uint32_t seed = 0;             // another one for each port, so that ports decide independently
+  bool last_hop = false;         // the port leads to a host
+};
+
+struct PortMeterKind {
+  std::string_view name;  // of the controller that it serves
+  std::string_view summary;
+  PortMeter* (*make)(void* storage, const PortSettings& settings);
+};
+
+std::span<const PortMeterKind> port_meters();
+// Returns null if there is no port meter of that name.
+const PortMeterKind* find_port_meter(std::string_view name);
+
+}  // namespace urma::congestion

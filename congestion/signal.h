@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+namespace urma::congestion {
+
+// The part of a data packet that is about congestion. Its sender asks, each switch on the way
+// edits, and its receiver reports what arrived. These are the fields of NTH.CCI in mode C-AQM
+// (UB 6.6.1.3) and two of liburma's own in reserved bits; `wire` has their layout, which is unknown
+// here. A packet that takes no part in congestion control has the default values.
+struct Signal {
+  bool congested = false;  // C: a switch is overloaded
+  bool increase = false;   // I: the sender asks to send more; a switch that refuses clears it
+  bool last_hop = false;   // Loc: the switch that set C is the receiver's
+  bool switched = false;   // S: at least one switch with a port meter forwarded the packet
+  // caqm_w: the increase of the window that the sender asks for, in units of 32 bytes. caqm_r: a
+  // rate code, of the sender's rate or, with C, of the rate that a switch allows. Zero asks for
+  // nothing.
+  uint8_t hint = 0;
+  // UBQ: the log code of the time that the packet waited in such switches. What a round trip took
+  // beyond its least time and this is a queue that no port meter sees.
+  uint8_t switch_queue = 0;
+
+  bool operator==(const Signal&) const = default;
+};
+
+}  // namespace urma::congestion
