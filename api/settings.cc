@@ -45,6 +45,19 @@ Setting past_caches(uint64_t from) {
           .meaning = "works from this size on bypass the caches when they are copied"};
 }
 
+// Lists the names of the fields that a port carries.
+std::string carried(const drivers::PortFacts::Carries& carries) {
+  std::string names;
+  const auto add = [&](bool has, const char* name) {
+    if (has) names += (names.empty() ? "" : ", ") + std::string(name);
+  };
+  add(carries.ecn, "ecn");
+  add(carries.cci, "cci");
+  add(carries.lbf, "lbf");
+  add(carries.vl, "vl");
+  return names.empty() ? "nothing" : names;
+}
+
 }  // namespace
 
 Result<SettingList> Device::settings() {
@@ -64,6 +77,8 @@ Result<SettingList> Device::settings() {
          "the medium loses nothing and keeps the order: no retransmission");
     fact("mapped_memory", facts.mapped.base != nullptr,
          "allocated memory is mapped by peers: writes and reads are copies");
+    out.push_back({"carries", carried(facts.carries), Origin::driver, "a property of the medium",
+                   "the congestion signals that packets carry: ecn, cci, lbf, vl"});
     fact("virtual_time", state_->runner->simulated(), "time passes only while a thread waits");
     if (facts.mapped.base != nullptr) out.push_back(past_caches(past_caches_from));
     add_options(out, state_->options, state_->congestion);

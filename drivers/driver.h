@@ -58,6 +58,16 @@ struct PortFacts {
   // Whether packets between two endpoints often overtake one another, because of several paths or
   // injected delays.
   bool reorders = false;
+  // The fields that travel with a packet outside of its bytes, and that the network may change. A
+  // field that the port does not carry is neither sent nor received.
+  struct Carries {
+    bool ecn = false;  // TxFrame::ecn, RxFrame::ecn
+    // The fields of NTH: congestion control information, load balance factor, virtual lane.
+    bool cci = false;
+    bool lbf = false;
+    bool vl = false;
+  };
+  Carries carries = {};
   // The mapped segments; empty if the port has no `memory`.
   MappedMemory mapped = {};
   // The file whose file system has the memory for the ways to peers. The path is empty if there is

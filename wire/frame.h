@@ -19,6 +19,17 @@ inline constexpr unsigned max_pieces = 16;
 inline constexpr uint32_t largest_rtp_mtu =
     8192;  // the largest payload of a packet on media that may lose packets
 
+// The ECN field of the IP header (RFC 3168).
+enum class Ecn : uint8_t {
+  not_ect = 0,  // a congested queue may only drop the packet
+  ect1 = 1,     // a congested queue may mark the packet
+  ect0 = 2,     // the same
+  ce = 3,       // a congested queue has marked the packet
+};
+
+// Returns the field of a packet that a congested queue marks if it may.
+constexpr Ecn marked(Ecn sent) { return sent == Ecn::not_ect ? sent : Ecn::ce; }
+
 // One packet to be sent, in a frame lent by a driver: headers in the driver's memory, then the
 // payload, which stays where it is, then padding and ICRC. The layer that obtained the frame from
 // the driver fills it and gives it back through `send`.
@@ -32,6 +43,7 @@ struct TxFrame {
   uint8_t tail_bytes = 0;
   uint8_t path = 0;  // index of the port's path on which to send it
   std::array<std::byte, tail_room> tail{};
+  Ecn ecn = Ecn::not_ect;  // ignored by a port that does not carry it
   Endpoint to;
   std::array<Piece, max_pieces> pieces;
 
@@ -41,6 +53,8 @@ struct TxFrame {
     return sum;
   }
 };
+// No byte is unused. The fields and the first piece fit into one cache line.
+static_assert(sizeof(TxFrame) == 40 + max_pieces * sizeof(Piece));
 
 // One received packet. `data` points into the driver's memory, and is valid until the frame is
 // released.
@@ -50,6 +64,10 @@ struct RxFrame {
   uint32_t cookie = 0;             // for the driver's own use
   const Endpoint* from = nullptr;  // valid as long as `data`
   uint8_t path = 0;                // index of the port's path on which it arrived
+  Ecn ecn = Ecn::not_ect;          // as it arrived; `not_ect` if the port does not carry it
 };
+// Six bytes are unused: they have room for the fields of NTH that network devices write (CCI, LBF,
+// VL).
+static_assert(sizeof(RxFrame) == 32);
 
 }  // namespace urma

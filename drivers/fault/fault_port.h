@@ -62,6 +62,7 @@ class FaultPort final : public PacketPort {
     Endpoint peer;  // its destination, or its source
     uint32_t bytes;
     uint8_t path;
+    Ecn ecn;
   };
   struct Sent {
     uint64_t until;  // free once the inner port has settled this many frames

@@ -53,6 +53,10 @@ void add(PortCounters& sum, const PortCounters& one) {
   if (one.latest_failure != 0) sum.latest_failure = one.latest_failure;
 }
 
+PortFacts::Carries common(const PortFacts::Carries& a, const PortFacts::Carries& b) {
+  return {.ecn = a.ecn && b.ecn, .cci = a.cci && b.cci, .lbf = a.lbf && b.lbf, .vl = a.vl && b.vl};
+}
+
 Error no_descriptor(std::string_view call) {
   return {Status::no_resources,
           std::string(call) + ": the system refuses a descriptor to watch several ports: " +
@@ -107,6 +111,7 @@ PathsPort::PathsPort(std::vector<std::unique_ptr<PacketPort>> ports, Balance bal
     facts_.mtu = std::min(facts_.mtu, facts.mtu);
     facts_.buffer_bytes = std::min(facts_.buffer_bytes, facts.buffer_bytes);
     facts_.reorders = facts_.reorders || facts.reorders;
+    facts_.carries = common(facts_.carries, facts.carries);
     description += (i == 0 ? ": " : "; ") + facts.description;
     for (Setting setting : facts.settings) {
       setting.name = "path" + std::to_string(i) + "." + setting.name;
@@ -169,6 +174,10 @@ Result<std::unique_ptr<PathPorts::Joining>> PathsPort::prepare(std::string_view 
     why = "its packets carry " + size_text((*port)->facts().mtu) +
           " bytes, and those of the other paths " + size_text(facts_.mtu) +
           ". Fix: raise the MTU of its interface, or open the device with a smaller mtu=";
+  }
+  if (why.empty() && facts_.carries.ecn && !(*port)->facts().carries.ecn) {
+    why =
+        "its packets carry no ECN field, and those of the other paths do. Fix: add it with ecn=yes";
   }
   if (why.empty() && (*port)->descriptors().empty() != descriptors_.empty()) {
     why = "it, or the first path, has no descriptors at which a thread could sleep" +
@@ -260,6 +269,7 @@ void PathsPort::pass_on(Port& port, Time now) {
     to.piece_count = from.piece_count;
     to.tail_bytes = from.tail_bytes;
     to.tail = from.tail;
+    to.ecn = from.ecn;
     to.to = from.to;
     std::copy_n(from.pieces.begin(), from.piece_count, to.pieces.begin());
   }

@@ -39,9 +39,9 @@ class Sum {
   uint64_t sum_ = 0;
 };
 
-void put_ipv4(std::byte* at, const Endpoint& from, const Endpoint& to, size_t payload) {
+void put_ipv4(std::byte* at, const Endpoint& from, const Endpoint& to, size_t payload, Ecn ecn) {
   at[0] = std::byte{0x45};
-  at[1] = std::byte{0};
+  at[1] = static_cast<std::byte>(ecn);
   store_be<2>(at + 2, ipv4_bytes + payload);
   store_be<4>(at + 4, 0x4000);  // ID 0, DF
   at[8] = hop_limit;
@@ -55,8 +55,9 @@ void put_ipv4(std::byte* at, const Endpoint& from, const Endpoint& to, size_t pa
   std::memcpy(at + 10, &checksum, sizeof checksum);
 }
 
-void put_ipv6(std::byte* at, const Endpoint& from, const Endpoint& to, size_t payload, bool jumbo) {
-  store_be<4>(at, 0x60000000);
+void put_ipv6(std::byte* at, const Endpoint& from, const Endpoint& to, size_t payload, bool jumbo,
+              Ecn ecn) {
+  store_be<4>(at, 0x60000000 | static_cast<uint32_t>(ecn) << 20);
   store_be<2>(at + 4, jumbo ? 0 : payload);
   at[6] = jumbo ? std::byte{0} : udp_protocol;  // 0: options for each hop
   at[7] = hop_limit;
@@ -96,12 +97,13 @@ size_t ip_header_bytes(const Endpoint& from, const Endpoint& to, size_t packet_b
   return ipv6_bytes + (is_jumbo(packet_bytes) ? jumbo_bytes : 0) + udp_bytes;
 }
 
-void put_ip_headers(std::byte* out, const Endpoint& from, const Endpoint& to, size_t packet_bytes) {
+void put_ip_headers(std::byte* out, const Endpoint& from, const Endpoint& to, size_t packet_bytes,
+                    Ecn ecn) {
   const size_t payload = udp_bytes + packet_bytes;
   if (is_ipv4(from, to)) {
-    put_ipv4(out, from, to, payload);
+    put_ipv4(out, from, to, payload, ecn);
   } else {
-    put_ipv6(out, from, to, payload, is_jumbo(packet_bytes));
+    put_ipv6(out, from, to, payload, is_jumbo(packet_bytes), ecn);
   }
   put_udp(out + ip_header_bytes(from, to, packet_bytes) - udp_bytes, from, to, payload);
 }

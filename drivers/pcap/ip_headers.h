@@ -13,6 +13,7 @@ inline constexpr size_t most_ip_header_bytes = 40 + 8 + 8;
 
 // Writes the headers to `out`, with checksums, in front of the packet at `out +
 // ip_header_bytes(...)`.
-void put_ip_headers(std::byte* out, const Endpoint& from, const Endpoint& to, size_t packet_bytes);
+void put_ip_headers(std::byte* out, const Endpoint& from, const Endpoint& to, size_t packet_bytes,
+                    Ecn ecn);
 
 }  // namespace urma::drivers::pcap

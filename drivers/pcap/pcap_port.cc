@@ -51,7 +51,7 @@ void PcapPort::note(Direction direction, Duration at, const Place& place, size_t
   std::byte* const packet = file_->begin(head + bytes);
   if (packet == nullptr) return;
   fill(packet + head);
-  put_ip_headers(packet, from, to, bytes);
+  put_ip_headers(packet, from, to, bytes, facts_.carries.ecn ? place.ecn : Ecn::not_ect);
   file_->end(direction, at, head + bytes);
 }
 
@@ -65,7 +65,7 @@ size_t PcapPort::send(std::span<TxFrame* const> frames, Time now) {
     const Duration at = time();
     for (size_t i = 0; i < burst.size(); ++i) {
       before[i] = file_->mark();
-      note(Direction::out, at, {burst[i]->to, burst[i]->path}, burst[i]->bytes(),
+      note(Direction::out, at, {burst[i]->to, burst[i]->path, burst[i]->ecn}, burst[i]->bytes(),
            [&](std::byte* to) { flatten(*burst[i], to); });
     }
     const size_t count = inner_->send(burst, now);
@@ -85,7 +85,7 @@ size_t PcapPort::receive(std::span<RxFrame> frames, Time now) {
     const size_t count = inner_->receive(room, now);
     const Duration at = count > 0 ? time() : Duration{};
     for (const RxFrame& frame : room.first(count)) {
-      note(Direction::in, at, {*frame.from, frame.path}, frame.bytes,
+      note(Direction::in, at, {*frame.from, frame.path, frame.ecn}, frame.bytes,
            [&](std::byte* to) { copy_bytes(to, frame.data, frame.bytes); });
     }
     file_->tend(now);

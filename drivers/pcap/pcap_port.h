@@ -43,10 +43,11 @@ class PcapPort final : public PacketPort, public Ways {
   State state(uint32_t way) override { return ways_->state(way); }
 
  private:
-  // The other end of a packet, and the path of this device.
+  // The other end of a packet, the path of this device, and the packet's ECN field.
   struct Place {
     const Endpoint& other;
     uint8_t path = 0;
+    Ecn ecn = Ecn::not_ect;
   };
 
   Duration time() const;

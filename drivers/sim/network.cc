@@ -204,7 +204,8 @@ void Network::transmit(Port& from, const TxFrame& frame) {
       const uint32_t packet = free_.back();
       free_.pop_back();
       const bool corrupt = port_copy.corrupt || wire_copy.corrupt;
-      headers_[packet] = {from.facts_.self, frame.to, static_cast<uint32_t>(bytes), corrupt};
+      headers_[packet] = {from.facts_.self, frame.to, static_cast<uint32_t>(bytes), corrupt,
+                          frame.ecn};
       flatten(frame, bytes_of(packet));
       if (port_copy.corrupt) Impairment::flip_bits({bytes_of(packet), bytes}, prng_);
       if (wire_copy.corrupt) Impairment::flip_bits({bytes_of(packet), bytes}, prng_);
@@ -240,6 +241,7 @@ void Network::deliver(uint32_t packet) {
                       port->inbox_bytes_ + header.bytes <= port->settings_.buffer_bytes;
     if (!room) break;
     corrupted_ += header.corrupt;
+    mix(trace_hash_, &header.ecn, sizeof header.ecn);
     // Only the transport header: behind it are addresses, which differ from run to run.
     trace(header.from, header.to, header.bytes,
           {bytes_of(packet), std::min<size_t>(header.bytes, 16)});
@@ -283,6 +285,7 @@ Result<std::unique_ptr<PacketPort>> Port::open(const std::shared_ptr<Network>& n
                   .mtu = settings.mtu,
                   .buffer_bytes = settings.buffer_bytes,
                   .reorders = settings.impairment.reorders(),
+                  .carries = {.ecn = true},
                   .description = "simulated network, virtual time",
                   .settings = settings.options};
   for (const Setting& setting : std::initializer_list<Setting>{
@@ -349,7 +352,11 @@ size_t Port::receive(std::span<RxFrame> frames, Time) {
     --inbox_count_;
     const auto& header = network_->headers_[packet];
     inbox_bytes_ -= header.bytes;
-    frames[count++] = {network_->bytes_of(packet), header.bytes, packet, &header.from};
+    frames[count++] = {.data = network_->bytes_of(packet),
+                       .bytes = header.bytes,
+                       .cookie = packet,
+                       .from = &header.from,
+                       .ecn = header.ecn};
   }
   counters_.frames_received += count;
   counters_.calls_received += count > 0;

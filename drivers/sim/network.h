@@ -55,8 +55,8 @@ class Network final : public VirtualClock {
   void kill(const Endpoint& at);
   // Stops the process at this address, so that its engine is not run, or lets it continue.
   void stop(const Endpoint& at, bool stopped);
-  // Returns a hash of everything delivered: the time, source, destination, length and transport
-  // header.
+  // Returns a hash of everything delivered: the time, source, destination, length, ECN field and
+  // transport header.
   uint64_t trace_hash() const { return trace_hash_; }
   uint64_t packets_sent() const { return sent_; }
   // Returns the number of packets that were delivered with flipped bits.
@@ -85,6 +85,7 @@ class Network final : public VirtualClock {
     Endpoint to;
     uint32_t bytes;
     bool corrupt;
+    Ecn ecn;
   };
   struct Engine {
     Driven* driven;

@@ -46,6 +46,8 @@ void read_options(OptionReader& options, udp::Settings& settings) {
                {"the size of the send and receive buffers; the system may allow less"});
   options.flag("gso", settings.gso, {"let the kernel split bursts into packets"});
   options.flag("gro", settings.gro, {"let the kernel join packets into bursts"});
+  options.flag("ecn", settings.ecn,
+               {"carry the ECN field of the IP header, for congestion control by marks"});
   std::string id = "kernel";
   options.text(
       "ipid", id,
@@ -75,7 +77,7 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   return udp::UdpPort::open(settings);
 }
 
-constexpr Driver::Pair pairs[] = {{"udp:", "udp:"}};
+constexpr Driver::Pair pairs[] = {{"udp:", "udp:"}, {"udp:?ecn=yes", "udp:?ecn=yes"}};
 
 constexpr Driver::Form forms[] = {
     {"udp:ADDRESS:PORT",

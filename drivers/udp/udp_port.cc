@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/entropy.h"
@@ -33,6 +34,40 @@ Eid random_eid() {
   return eid;
 }
 
+// Room for the control messages of one message: the size of its datagrams, and their ECN field.
+struct alignas(cmsghdr) Control {
+  std::array<std::byte, 2 * CMSG_SPACE(sizeof(int))> bytes;
+};
+
+// Adds a control message to `header`, whose `msg_control` has room for it.
+template <class Value>
+void add_control(msghdr& header, int level, int type, Value value) {
+  auto* const control = reinterpret_cast<cmsghdr*>(static_cast<std::byte*>(header.msg_control) +
+                                                   header.msg_controllen);
+  control->cmsg_level = level;
+  control->cmsg_type = type;
+  control->cmsg_len = CMSG_LEN(sizeof value);
+  std::memcpy(CMSG_DATA(control), &value, sizeof value);
+  header.msg_controllen += CMSG_SPACE(sizeof value);
+}
+
+void add_ecn(msghdr& header, const Endpoint& to, Ecn ecn) {
+  const bool four = to.is_ipv4();
+  add_control(header, four ? IPPROTO_IP : IPPROTO_IPV6, four ? IP_TOS : IPV6_TCLASS,
+              static_cast<int>(ecn));
+}
+
+// Returns the ECN field of the TOS or traffic class in this control message, or nothing if it has
+// something else.
+std::optional<Ecn> ecn_in(cmsghdr& control) {
+  const bool four = control.cmsg_level == IPPROTO_IP && control.cmsg_type == IP_TOS;
+  const bool six = control.cmsg_level == IPPROTO_IPV6 && control.cmsg_type == IPV6_TCLASS;
+  if (!four && !six) return std::nullopt;
+  int value = *CMSG_DATA(&control);  // one byte on IPv4
+  if (six) std::memcpy(&value, CMSG_DATA(&control), sizeof value);
+  return static_cast<Ecn>(value & 3);
+}
+
 }  // namespace
 
 // The arguments of one sendmmsg, kept between calls because they are large.
@@ -40,41 +75,36 @@ struct UdpPort::Batch {
   std::array<mmsghdr, messages> headers;
   std::array<iovec, iovecs> vectors;
   std::array<SocketAddress, messages> addresses;
-  struct alignas(cmsghdr) Control {
-    std::array<std::byte, CMSG_SPACE(sizeof(int))> bytes;
-  };
   std::array<Control, messages> controls;
   std::array<uint32_t, messages> frames;  // in each message
   unsigned count = 0;
   unsigned vectors_used = 0;
   bool to_partner = false;
 
-  // Without an address, the message is sent by a connected socket.
-  void begin(const Endpoint* to) {
-    mmsghdr& header = headers[count];
-    header = {};
-    if (to != nullptr) {
-      header.msg_hdr.msg_namelen = to_sockaddr(*to, addresses[count]);
-      header.msg_hdr.msg_name = &addresses[count];
-    }
-    header.msg_hdr.msg_iov = &vectors[vectors_used];
-    frames[count] = 0;
+  void clear(bool for_partner) {
+    count = vectors_used = 0;
+    to_partner = for_partner;
   }
+  // Begins a message. The connected socket, which sends to the partner, needs no address.
+  void begin(const Endpoint& to, Ecn ecn) {
+    headers[count] = {};
+    msghdr& header = headers[count].msg_hdr;
+    if (!to_partner) {
+      header.msg_namelen = to_sockaddr(to, addresses[count]);
+      header.msg_name = &addresses[count];
+    }
+    header.msg_iov = &vectors[vectors_used];
+    header.msg_control = &controls[count];
+    if (ecn != Ecn::not_ect) add_ecn(header, to, ecn);
+  }
+  void end(size_t frames_in_it) { frames[count++] = static_cast<uint32_t>(frames_in_it); }
   void add(const void* data, size_t bytes) {
     if (bytes == 0) return;
     vectors[vectors_used++] = {const_cast<void*>(data), bytes};
     ++headers[count].msg_hdr.msg_iovlen;
   }
   void segment(size_t bytes) {
-    msghdr& header = headers[count].msg_hdr;
-    header.msg_control = &controls[count];
-    header.msg_controllen = CMSG_SPACE(sizeof(uint16_t));
-    cmsghdr* control = CMSG_FIRSTHDR(&header);
-    control->cmsg_level = SOL_UDP;
-    control->cmsg_type = UDP_SEGMENT;
-    control->cmsg_len = CMSG_LEN(sizeof(uint16_t));
-    const auto size = static_cast<uint16_t>(bytes);
-    std::memcpy(CMSG_DATA(control), &size, sizeof size);
+    add_control(headers[count].msg_hdr, SOL_UDP, UDP_SEGMENT, static_cast<uint16_t>(bytes));
   }
 };
 
@@ -83,7 +113,7 @@ struct UdpPort::Inbound {
   std::array<mmsghdr, at_once> headers{};
   std::array<iovec, at_once> vectors{};
   std::array<SocketAddress, at_once> addresses;
-  std::array<Batch::Control, at_once> controls;
+  std::array<Control, at_once> controls;
 
   Inbound() {
     for (unsigned i = 0; i < at_once; ++i) {
@@ -99,17 +129,22 @@ struct UdpPort::Inbound {
     headers[i].msg_hdr.msg_controllen = sizeof controls[i];
     vectors[i] = {buffer, buffer_bytes};
   }
-  // Returns the size of each datagram except the last, of those that GRO joined.
-  uint32_t segment_of(unsigned i) {
+  // Returns the size of each datagram except the last, of those that GRO joined, and their ECN
+  // field: GRO does not join datagrams with unlike ones.
+  Report report_of(unsigned i) {
+    Report report{.segment = headers[i].msg_len, .ecn = Ecn::not_ect};
     msghdr& header = headers[i].msg_hdr;
     for (cmsghdr* control = CMSG_FIRSTHDR(&header); control != nullptr;
          control = CMSG_NXTHDR(&header, control)) {
-      if (control->cmsg_level != SOL_UDP || control->cmsg_type != UDP_GRO) continue;
-      int size = 0;
-      std::memcpy(&size, CMSG_DATA(control), sizeof size);
-      if (size > 0) return static_cast<uint32_t>(size);
+      if (control->cmsg_level == SOL_UDP && control->cmsg_type == UDP_GRO) {
+        int size = 0;
+        std::memcpy(&size, CMSG_DATA(control), sizeof size);
+        if (size > 0) report.segment = static_cast<uint32_t>(size);
+      } else {
+        report.ecn = ecn_in(*control).value_or(report.ecn);
+      }
     }
-    return headers[i].msg_len;
+    return report;
   }
 };
 
@@ -145,9 +180,10 @@ UdpPort::UdpPort(Socket main, Socket other, const Settings& settings, const Endp
   facts_.eid = own_port ? random_eid() : self.address;
   facts_.mtu = mtu;
   facts_.buffer_bytes = sockets_[0].receive_buffer_bytes();
+  facts_.carries.ecn = settings.ecn;
   facts_.description = "UDP socket on " + to_string(self) + (own_port ? " (off the UB port)" : "") +
                        ", MTU " + std::to_string(mtu) + (gso_ ? ", GSO" : ", no GSO") +
-                       (sockets_[0].gro() ? ", GRO" : ", no GRO") +
+                       (sockets_[0].gro() ? ", GRO" : ", no GRO") + (settings.ecn ? ", ECN" : "") +
                        (settings.zero_id ? ", IPv4 ID 0" : "") + ", receive buffer " +
                        std::to_string(facts_.buffer_bytes / 1024) + " KiB" +
                        (huge_pages ? ", huge pages where there are any" : "");
@@ -204,17 +240,19 @@ UdpPort::~UdpPort() = default;
 
 // ---- sending
 
-// Puts frames from the front into the next message: with GSO as many as have one size and one
-// destination, the last of which may be shorter. Returns how many; 0 if no iovecs are left.
+// Puts frames from the front into the next message: with GSO as many as have one size, one
+// destination and one ECN field, the last of which may be shorter. Returns how many; 0 if no iovecs
+// are left.
 size_t UdpPort::group(std::span<TxFrame* const> frames, Batch& batch) const {
   const size_t size = frames[0]->bytes();
   const size_t most = gso_ ? std::min<size_t>(most_segments, most_segmented_bytes / size) : 1;
-  batch.begin(batch.to_partner ? nullptr : &frames[0]->to);
+  const Ecn ecn = ecn_of(*frames[0]);
+  batch.begin(frames[0]->to, ecn);
   size_t count = 0;
   for (bool shorter = false; count < frames.size() && count < std::max<size_t>(most, 1); ++count) {
     const TxFrame& frame = *frames[count];
     const size_t bytes = frame.bytes();
-    if (shorter || bytes > size || !(frame.to == frames[0]->to)) break;
+    if (shorter || bytes > size || !(frame.to == frames[0]->to) || ecn_of(frame) != ecn) break;
     if (batch.vectors_used + frame.piece_count + 2u > iovecs) break;
     shorter = bytes < size;
     batch.add(frame.head, frame.head_bytes);
@@ -224,14 +262,13 @@ size_t UdpPort::group(std::span<TxFrame* const> frames, Batch& batch) const {
   }
   if (count == 0) return 0;
   if (count > 1) batch.segment(size);
-  batch.frames[batch.count++] = static_cast<uint32_t>(count);
+  batch.end(count);
   return count;
 }
 
 // Puts as many frames from the front into messages as one call takes.
 void UdpPort::gather(std::span<TxFrame* const> frames, Batch& batch) const {
-  batch.count = batch.vectors_used = 0;
-  batch.to_partner = frames[0]->to == partner_;
+  batch.clear(frames[0]->to == partner_);
   for (size_t at = 0; at < frames.size() && batch.count < messages;) {
     if ((frames[at]->to == partner_) != batch.to_partner) return;
     const size_t grouped = group(frames.subspan(at), batch);
@@ -254,7 +291,16 @@ int UdpPort::transmit_small(const TxFrame& frame, size_t bytes) {
   std::array<std::byte, small> datagram;
   flatten(frame, datagram.data());
   if (talk_ == Talk::no || !(frame.to == partner_)) count_towards_talk(frame.to);
-  if (frame.to == partner_) {
+  const bool to_partner = frame.to == partner_;
+  if (const Ecn ecn = ecn_of(frame); ecn != Ecn::not_ect) {
+    // `send` and `sendto` have no argument for it.
+    batch_->clear(to_partner);
+    batch_->begin(frame.to, ecn);
+    batch_->add(datagram.data(), bytes);
+    batch_->end(1);
+    return transmit(*batch_);
+  }
+  if (to_partner) {
     return ::send(descriptors_[partner], datagram.data(), bytes, send_flags) < 0 ? -1 : 1;
   }
   SocketAddress to;
@@ -458,7 +504,7 @@ bool UdpPort::fetch(unsigned from) {
   }
   for (unsigned i = 0; i < static_cast<unsigned>(got); ++i) {
     put_in_line(from_sockaddr(inbound.addresses[i]), inbound.headers[i].msg_len,
-                inbound.segment_of(i));
+                inbound.report_of(i));
   }
   // Asking for more messages than there are costs time for headers and for the empty queue.
   const auto count = static_cast<unsigned>(got);
@@ -472,13 +518,23 @@ bool UdpPort::fetch_talk() {
   const int socket = descriptors_[partner];
   std::byte* const buffer = storage_.data() + size_t{free_[free_count_ - 1]} * buffer_bytes;
   ++counters_.calls_received;
-  const ssize_t bytes = recv(socket, buffer, buffer_bytes, MSG_DONTWAIT);
+  ssize_t bytes = 0;
+  Ecn ecn = Ecn::not_ect;
+  if (facts_.carries.ecn) {
+    // `recv` does not report the ECN field.
+    inbound_->prepare(0, buffer);
+    bytes = recvmsg(socket, &inbound_->headers[0].msg_hdr, MSG_DONTWAIT);
+    if (bytes >= 0) ecn = inbound_->report_of(0).ecn;
+  } else {
+    bytes = recv(socket, buffer, buffer_bytes, MSG_DONTWAIT);
+  }
   if (bytes < 0) {
     talk_in_a_row_ = 0;
     note_receive_error(errno, socket);
     return false;
   }
-  put_in_line(partner_, static_cast<uint32_t>(bytes), static_cast<uint32_t>(bytes));
+  const auto length = static_cast<uint32_t>(bytes);
+  put_in_line(partner_, length, {.segment = length, .ecn = ecn});
   if (static_cast<size_t>(bytes) > small || ++talk_in_a_row_ > at_once) end_talk();
   return true;
 }
@@ -489,10 +545,15 @@ void UdpPort::note_receive_error(int why, int socket) {
 }
 
 // Adds the next free buffer, which has been filled, to the line.
-void UdpPort::put_in_line(const Endpoint& from, uint32_t bytes, uint32_t segment) {
+void UdpPort::put_in_line(const Endpoint& from, uint32_t bytes, const Report& report) {
   heard_ = bytes <= small;
   const uint32_t buffer = free_[--free_count_];
-  filled_[buffer] = {.from = from, .bytes = bytes, .segment = segment, .next = 0, .lent = 1};
+  filled_[buffer] = {.from = from,
+                     .ecn = report.ecn,
+                     .bytes = bytes,
+                     .segment = report.segment,
+                     .next = 0,
+                     .lent = 1};
   line_[(line_first_ + line_count_++) % buffer_count] = buffer;
 }
 
@@ -503,8 +564,11 @@ size_t UdpPort::split(std::span<RxFrame> frames) {
     Filled& filled = filled_[buffer];
     if (filled.next < filled.bytes) {
       const uint32_t bytes = std::min(filled.segment, filled.bytes - filled.next);
-      frames[count++] = {storage_.data() + size_t{buffer} * buffer_bytes + filled.next, bytes,
-                         buffer, &filled.from};
+      frames[count++] = {.data = storage_.data() + size_t{buffer} * buffer_bytes + filled.next,
+                         .bytes = bytes,
+                         .cookie = buffer,
+                         .from = &filled.from,
+                         .ecn = filled.ecn};
       filled.next += bytes;
       ++filled.lent;
     }

@@ -40,10 +40,16 @@ class UdpPort final : public PacketPort {
   // A buffer that the kernel filled: with one datagram, or with several of one size.
   struct Filled {
     Endpoint from;
+    Ecn ecn;  // of each datagram
     uint32_t bytes;
     uint32_t segment;  // the size of each datagram except the last
     uint32_t next;     // the offset of the next one
     uint32_t lent;     // its frames that are not released; one more while it is in `line_`
+  };
+  // The kernel's control messages beside the data of one message.
+  struct Report {
+    uint32_t segment;
+    Ecn ecn;
   };
   struct Batch;
   struct Inbound;
@@ -51,6 +57,7 @@ class UdpPort final : public PacketPort {
   UdpPort(Socket main, Socket other, const Settings& settings, const Endpoint& self);
 
   void state_settings(const Settings& settings, const Socket::Interface& interface);
+  Ecn ecn_of(const TxFrame& frame) const { return facts_.carries.ecn ? frame.ecn : Ecn::not_ect; }
   size_t group(std::span<TxFrame* const> frames, Batch& batch) const;
   void gather(std::span<TxFrame* const> frames, Batch& batch) const;
   int transmit(Batch& batch);
@@ -65,7 +72,7 @@ class UdpPort final : public PacketPort {
   bool fetch(unsigned from);
   bool fetch_talk();
   void note_receive_error(int why, int socket);
-  void put_in_line(const Endpoint& from, uint32_t bytes, uint32_t segment);
+  void put_in_line(const Endpoint& from, uint32_t bytes, const Report& report);
   void look_elsewhere(bool busy_here, Time now);
   size_t split(std::span<RxFrame> frames);
   void done_with(uint32_t buffer);

@@ -74,15 +74,17 @@ Result<Socket> Socket::make(const Settings& settings) {
   Socket socket(descriptor, settings);
   // The ICRC needs packets without fragments and automatic flow labels. RECVERR reports ICMP
   // errors.
-  bool set = true;
+  bool set =
+      !settings.ecn || (family == AF_INET6 ? socket.set_option(IPPROTO_IPV6, IPV6_RECVTCLASS, 1)
+                                           : socket.set_option(IPPROTO_IP, IP_RECVTOS, 1));
   if (family == AF_INET6) {
-    set = socket.set_option(IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
+    set = set && socket.set_option(IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
           socket.set_option(IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
           socket.set_option(IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0) &&
           socket.set_option(IPPROTO_IPV6, IPV6_RECVERR, 1);
   } else {
     // With DF, the kernel sets the ID to 0 on a socket that is not connected.
-    set = socket.set_option(IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) &&
+    set = set && socket.set_option(IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) &&
           socket.set_option(IPPROTO_IP, IP_RECVERR, 1);
   }
   if (!set) return system_error("setting socket options", errno);

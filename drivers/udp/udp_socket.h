@@ -26,6 +26,7 @@ struct Settings {
   uint64_t rcvbuf = 4 << 20;
   bool gso = true;
   bool gro = true;
+  bool ecn = false;      // send and receive the ECN field of packets
   bool zero_id = false;  // IPv4 packets have the ID 0, which excludes GSO and a connected socket
   SettingList options = {};  // the options as they were read, for PortFacts::settings
 

@@ -143,6 +143,34 @@ TEST_CASE("bursts of mixed sizes to mixed destinations arrive, each packet whole
   });
 }
 
+// A port may send and receive packets of one size together; those with unlike fields must not mix.
+TEST_CASE("a packet arrives with its ECN field if the port carries it, and as Not-ECT otherwise") {
+  for_each_driver([](PortPair& ports) {
+    REQUIRE(ports.a->facts().carries.ecn == ports.b->facts().carries.ecn);
+    for (const size_t bytes : {size_t{60}, size_t{700}, size_t{1000}}) {
+      for (const unsigned in_a_row : {1u, 3u, 8u}) {
+        INFO("bytes " << bytes << ", in a row " << in_a_row);
+        std::vector<Ecn> fields;
+        for (unsigned i = 0; i < 32; ++i) fields.push_back(static_cast<Ecn>(i / in_a_row % 4));
+        auto sent = send_ecn(ports, fields, bytes);
+        for (EcnPacket& one : sent) {
+          if (!ports.a->facts().carries.ecn) one.ecn = Ecn::not_ect;
+        }
+        auto arrived = receive_ecn(ports, sent.size());
+        std::ranges::sort(sent);
+        std::ranges::sort(arrived);
+        CHECK((arrived == sent));
+      }
+    }
+    for (const Ecn ecn : {Ecn::ect0, Ecn::ce, Ecn::not_ect, Ecn::ect1}) {
+      const auto sent = send_ecn(ports, {ecn}, 50);
+      const auto arrived = receive_ecn(ports, 1);
+      REQUIRE(arrived.size() == 1);
+      CHECK(arrived[0].ecn == (ports.b->facts().carries.ecn ? ecn : Ecn::not_ect));
+    }
+  });
+}
+
 TEST_CASE("every frame that was sent settles, in order, and can be lent again") {
   for_each_driver([](PortPair& ports) {
     const auto all = lend_all(*ports.a);

@@ -7,6 +7,7 @@
 
 #include "tests/catch.h"
 #include "tests/drivers/idle_port.h"
+#include "tests/unit/mentions.h"
 
 namespace urma::test {
 namespace {
@@ -56,6 +57,21 @@ TEST_CASE("ports that always have packets take turns, however many there are") {
       ++i;
     }
   }
+}
+
+TEST_CASE("a device with several paths carries the ECN field if each of its paths does") {
+  const auto port_of = [](const std::string& device) {
+    return drivers::open_port(drivers::parse_device_string(device).value()).value();
+  };
+  CHECK_FALSE(port_of("paths():udp:?ecn=yes+udp:")->facts().carries.ecn);
+  CHECK_FALSE(port_of("paths():udp:+udp:?ecn=yes")->facts().carries.ecn);
+  const auto port = port_of("paths():udp:?ecn=yes+udp:?ecn=yes");
+  CHECK(port->facts().carries.ecn);
+  const auto refused = port->path_ports()->prepare("udp:");
+  REQUIRE_FALSE(refused.ok());
+  CHECK(mentions(refused.error().message, "Fix: add it with ecn=yes"));
+  CHECK(port->path_ports()->prepare("udp:?ecn=yes").ok());
+  CHECK(port_of("paths():udp:+udp:")->path_ports()->prepare("udp:?ecn=yes").ok());
 }
 
 }  // namespace

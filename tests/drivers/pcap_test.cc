@@ -52,12 +52,14 @@ uint32_t folded(std::span<const std::byte> bytes, uint32_t sum = 0) {
 }
 
 // Returns where the UB packet begins in an IP packet. Checks the headers, including checksums.
-size_t check_headers(const Packet& packet, const Endpoint& from, const Endpoint& to) {
+size_t check_headers(const Packet& packet, const Endpoint& from, const Endpoint& to,
+                     Ecn ecn = Ecn::not_ect) {
   const std::byte* const at = packet.data();
   const bool four = packet[0] >> 4 == std::byte{4};
   size_t udp = four ? 20 : 40;
   size_t length = packet.size() - udp;
   if (four) {
+    CHECK(packet[1] == static_cast<std::byte>(ecn));
     CHECK(load_be<2>(at + 2) == packet.size());
     CHECK(load_be<4>(at + 4) == 0x4000);
     CHECK(packet[9] == std::byte{17});
@@ -65,7 +67,7 @@ size_t check_headers(const Packet& packet, const Endpoint& from, const Endpoint&
     CHECK(std::memcmp(at + 12, from.address.bytes.data() + 12, 4) == 0);
     CHECK(std::memcmp(at + 16, to.address.bytes.data() + 12, 4) == 0);
   } else {
-    CHECK(load_be<4>(at) == 0x60000000);
+    CHECK(load_be<4>(at) == (0x60000000 | static_cast<uint32_t>(ecn) << 20));
     CHECK(std::memcmp(at + 8, from.address.bytes.data(), 16) == 0);
     CHECK(std::memcmp(at + 24, to.address.bytes.data(), 16) == 0);
     if (length <= 65535) {
@@ -94,16 +96,18 @@ TEST_CASE("the IP and UDP headers of a capture are valid, checksums included") {
   const Endpoint four[] = {{ipv4(10, 0, 0, 1), 4792}, {ipv4(10, 1, 255, 2), 5000}};
   const Endpoint six[] = {{parse_address("fd00::1").value(), 4792},
                           {parse_address("fd00::ffff:2").value(), 1}};
-  const auto check = [](const Endpoint& from, const Endpoint& to, size_t bytes, bool is_four) {
+  unsigned round = 0;
+  const auto check = [&](const Endpoint& from, const Endpoint& to, size_t bytes, bool is_four) {
+    const auto ecn = static_cast<Ecn>(round++ % 4);
     INFO("bytes " << bytes << (is_four ? " on IPv4" : " on IPv6"));
     const size_t head = drivers::pcap::ip_header_bytes(from, to, bytes);
     REQUIRE(head <= drivers::pcap::most_ip_header_bytes);
     Packet packet(head, std::byte{0xee});
     const Packet payload = packet_of(bytes, 3);
     packet.insert(packet.end(), payload.begin(), payload.end());
-    drivers::pcap::put_ip_headers(packet.data(), from, to, bytes);
+    drivers::pcap::put_ip_headers(packet.data(), from, to, bytes, ecn);
     CHECK(packet[0] >> 4 == std::byte{is_four ? uint8_t{4} : uint8_t{6}});
-    CHECK(check_headers(packet, from, to) == head);
+    CHECK(check_headers(packet, from, to, ecn) == head);
     CHECK(std::equal(payload.begin(), payload.end(), packet.begin() + static_cast<long>(head)));
   };
   for (const size_t bytes : {0, 1, 20, 21, 22, 23, 8267, 65507}) {
@@ -120,6 +124,7 @@ TEST_CASE("the IP and UDP headers of a capture are valid, checksums included") {
 struct Expected {
   Direction direction;
   Packet packet;
+  Ecn ecn = Ecn::not_ect;
 };
 
 void check_packets(const Capture& capture, const std::vector<Expected>& expected,
@@ -136,7 +141,7 @@ void check_packets(const Capture& capture, const std::vector<Expected>& expected
     const bool out = found.direction == Direction::out;
     Endpoint to = out ? other : self;
     to.port = to_port;
-    const size_t head = check_headers(found.bytes, out ? self : other, to);
+    const size_t head = check_headers(found.bytes, out ? self : other, to, expected[i].ecn);
     CHECK(Packet(found.bytes.begin() + static_cast<long>(head), found.bytes.end()) ==
           expected[i].packet);
   }
@@ -157,10 +162,12 @@ TEST_CASE("packets of both directions are in the file, whole and in order") {
     for (unsigned i = 0; i < 300; ++i) {
       const Packet packet = packet_of(20 + i * 7 % 2000, i);
       const bool forth = i % 3 != 0;
-      REQUIRE(send_packet(ports, forth ? *ports.a : *ports.b, forth ? b : a, packet, 1 + i % 3));
+      const Ecn ecn = static_cast<Ecn>(i % 4);
+      REQUIRE(
+          send_packet(ports, forth ? *ports.a : *ports.b, forth ? b : a, packet, 1 + i % 3, ecn));
       REQUIRE(receive_packets(ports, forth ? *ports.b : *ports.a, 1).size() == 1);
-      here.push_back({forth ? Direction::out : Direction::in, packet});
-      there.push_back({forth ? Direction::in : Direction::out, packet});
+      here.push_back({forth ? Direction::out : Direction::in, packet, ecn});
+      there.push_back({forth ? Direction::in : Direction::out, packet, ecn});
     }
     CHECK(ports.a->counters().uncaptured == 0);
   }
@@ -190,6 +197,24 @@ TEST_CASE("a capture of a real device has the time of the calendar") {
   const Duration stamped(static_cast<int64_t>(capture.packets[0].nanoseconds));
   CHECK(stamped >= before);
   CHECK(stamped <= read_calendar());
+}
+
+TEST_CASE("a capture shows Not-ECT if the captured device does not carry the ECN field") {
+  for (const bool carries : {true, false}) {
+    const CapturePath path("ecn");
+    const std::string device = carries ? "udp:?ecn=yes" : "udp:";
+    Endpoint self;
+    Endpoint other;
+    const Packet packet = packet_of(50, 1);
+    {
+      PortPair ports(path.device(device), device);
+      self = ports.a->facts().self;
+      other = ports.b->facts().self;
+      REQUIRE(send_packet(ports, *ports.a, other, packet, 1, Ecn::ect0));
+    }
+    const Ecn expected = carries ? Ecn::ect0 : Ecn::not_ect;
+    check_packets(path.read(), {{Direction::out, packet, expected}}, self, other);
+  }
 }
 
 TEST_CASE("a capture contains the packets at its position among several wrappers") {

@@ -98,7 +98,7 @@ inline Packet packet_of(size_t bytes, unsigned seed) { return bytes_like(bytes, 
 // Sends one packet, with its first bytes in the head and the rest in `pieces` pieces. Returns false
 // if there is no frame.
 inline bool send_packet(PortPair& ports, drivers::PacketPort& from, const Endpoint& to,
-                        const Packet& packet, unsigned pieces = 1) {
+                        const Packet& packet, unsigned pieces = 1, Ecn ecn = Ecn::not_ect) {
   TxFrame* frame = nullptr;
   if (from.lend({&frame, 1}) == 0) return false;
   const std::span<std::byte> memory = ports.memory.keep(from, packet);
@@ -117,6 +117,7 @@ inline bool send_packet(PortPair& ports, drivers::PacketPort& from, const Endpoi
   }
   std::copy_n(packet.end() - static_cast<ptrdiff_t>(tail), tail, frame->tail.begin());
   frame->tail_bytes = static_cast<uint8_t>(tail);
+  frame->ecn = ecn;
   frame->to = to;
   while (from.send({&frame, 1}, ports.now()) == 0) ports.pass_time();
   return true;
@@ -134,6 +135,53 @@ inline std::vector<Packet> receive_packets(PortPair& ports, drivers::PacketPort&
       out.emplace_back(frame.data, frame.data + frame.bytes);
     }
     at.release(std::span(frames).first(got));
+    if (got == 0) ports.pass_time();
+  }
+  return out;
+}
+
+// A packet with its ECN field.
+struct EcnPacket {
+  Ecn ecn;
+  Packet packet;
+
+  friend auto operator<=>(const EcnPacket&, const EcnPacket&) = default;
+};
+
+// Sends packets of one size as one burst, with these ECN fields, from `a` to `b`.
+inline std::vector<EcnPacket> send_ecn(PortPair& ports, const std::vector<Ecn>& fields,
+                                       size_t bytes) {
+  std::vector<EcnPacket> sent;
+  std::vector<TxFrame*> frames(fields.size());
+  const size_t lent = ports.a->lend(frames);
+  for (size_t i = 0; i < lent; ++i) {
+    sent.push_back({fields[i], packet_of(bytes, static_cast<unsigned>(i))});
+    TxFrame& frame = *frames[i];
+    frame.head_bytes = frame.tail_bytes = 0;
+    frame.piece_count = 1;
+    frame.pieces[0] = {ports.memory.keep(*ports.a, sent[i].packet).data(),
+                       static_cast<uint32_t>(bytes)};
+    frame.ecn = fields[i];
+    frame.to = ports.b->facts().self;
+  }
+  for (size_t done = 0; done < lent;) {
+    done += ports.a->send(std::span(frames).first(lent).subspan(done), ports.now());
+    if (done < lent) ports.pass_time();
+  }
+  return sent;
+}
+
+// Returns the packets that arrive at `b` within 500 ms, at most `count`.
+inline std::vector<EcnPacket> receive_ecn(PortPair& ports, size_t count) {
+  std::vector<EcnPacket> out;
+  const Time until = ports.now() + std::chrono::milliseconds(500);
+  std::array<RxFrame, 16> frames;
+  while (out.size() < count && ports.now() < until) {
+    const size_t got = ports.b->receive(frames, ports.now());
+    for (const RxFrame& frame : std::span(frames).first(got)) {
+      out.push_back({frame.ecn, Packet(frame.data, frame.data + frame.bytes)});
+    }
+    ports.b->release(std::span(frames).first(got));
     if (got == 0) ports.pass_time();
   }
   return out;

@@ -86,6 +86,7 @@ TEST_CASE("the error for a device that cannot be opened says why, and what to do
        "at character 18 (\"1500&gso=no\")"},
       {"udp:127.0.0.1?ipid=7", Status::invalid_argument, "ipid must be 0 or kernel"},
       {"udp:?ipid=0&gso=yes", Status::invalid_argument, "gso must be no, with ipid=0"},
+      {"udp:?ecn=on", Status::invalid_argument, "(\"on\"): the value of ecn must be yes or no"},
       {"udp:127.0.0.1?mtu=0", Status::invalid_argument, "mtu must be a size"},
       {"udp:127.0.0.1?colour=red", Status::invalid_argument, "no such option"},
       {"tcp:127.0.0.1", Status::invalid_argument, "no driver of this name"},
@@ -230,7 +231,7 @@ TEST_CASE("during talk with one peer, datagrams of all others arrive as before")
 
 // Sends as many datagrams as one call can.
 std::vector<Packet> send_burst(drivers::PacketPort& from, const Endpoint& to, unsigned count,
-                               size_t bytes, Time now) {
+                               size_t bytes, Time now, Ecn ecn = Ecn::not_ect) {
   std::vector<Packet> sent;
   std::vector<TxFrame*> frames(count);
   REQUIRE(from.lend(frames) == count);
@@ -240,6 +241,7 @@ std::vector<Packet> send_burst(drivers::PacketPort& from, const Endpoint& to, un
     frame.head_bytes = frame.tail_bytes = 0;
     frame.piece_count = 1;
     frame.pieces[0] = {sent[i].data(), static_cast<uint32_t>(bytes)};
+    frame.ecn = ecn;
     frame.to = to;
   }
   REQUIRE(from.send(frames, now) == count);
@@ -390,6 +392,131 @@ TEST_CASE("talk ends when the partner leaves, and begins again when it is back")
   CHECK(readable(*ports.a, 0) == false);
   ports.b = PortPair::open("udp:127.0.0.204:5006");
   talk(ports, *ports.a, *ports.b, enough_to_talk);
+}
+
+// ---- ECN
+
+// A socket of another program, which sends and reads TOS or traffic class.
+class PlainSocket {
+ public:
+  explicit PlainSocket(const Eid& address) {
+    drivers::udp::SocketAddress at{};
+    socklen_t length = drivers::udp::to_sockaddr({address, 0}, at);
+    four_ = at.any.sa_family == AF_INET;
+    descriptor_ = socket(at.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    constexpr int on = 1;
+    setsockopt(descriptor_, level(), four_ ? IP_RECVTOS : IPV6_RECVTCLASS, &on, sizeof on);
+    REQUIRE(bind(descriptor_, &at.any, length) == 0);
+    REQUIRE(getsockname(descriptor_, &at.any, &length) == 0);
+    self_ = drivers::udp::from_sockaddr(at);
+  }
+  PlainSocket(const PlainSocket&) = delete;
+  PlainSocket& operator=(const PlainSocket&) = delete;
+  ~PlainSocket() { close(descriptor_); }
+
+  const Endpoint& self() const { return self_; }
+  void send(const Endpoint& to, const Packet& packet, int tos) const {
+    drivers::udp::SocketAddress at{};
+    const socklen_t length = drivers::udp::to_sockaddr(to, at);
+    setsockopt(descriptor_, level(), four_ ? IP_TOS : IPV6_TCLASS, &tos, sizeof tos);
+    REQUIRE(sendto(descriptor_, packet.data(), packet.size(), 0, &at.any, length) > 0);
+  }
+  // Receives one datagram. Returns its TOS or traffic class.
+  int receive(Packet& packet) const {
+    packet.resize(9000);
+    alignas(cmsghdr) std::array<std::byte, 64> control;
+    iovec vector{packet.data(), packet.size()};
+    msghdr header{};
+    header.msg_iov = &vector;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+    const ssize_t bytes = recvmsg(descriptor_, &header, 0);
+    REQUIRE(bytes >= 0);
+    packet.resize(static_cast<size_t>(bytes));
+    const cmsghdr* const told = CMSG_FIRSTHDR(&header);
+    REQUIRE(told != nullptr);
+    return *CMSG_DATA(told);
+  }
+
+ private:
+  int level() const { return four_ ? IPPROTO_IP : IPPROTO_IPV6; }
+
+  bool four_;
+  int descriptor_;
+  Endpoint self_;
+};
+
+// One packet that is sent alone, one too large for that, and a train.
+TEST_CASE("the ECN field on the wire is the frame's with ecn=yes, and Not-ECT without it") {
+  for (const std::string device : {"udp:127.0.0.1:0", "udp:[::1]:0"}) {
+    for (const bool carries : {true, false}) {
+      INFO(device << " ecn=" << carries);
+      const auto port = PortPair::open(device + (carries ? "?ecn=yes" : ""));
+      const PlainSocket plain(port->facts().self.address);
+      for (const auto& [count, bytes] :
+           {std::pair(1u, size_t{60}), {1u, size_t{900}}, {6u, size_t{900}}}) {
+        for (const Ecn ecn : {Ecn::ect0, Ecn::not_ect, Ecn::ce, Ecn::ect1}) {
+          const auto sent = send_burst(*port, plain.self(), count, bytes, read_clock(), ecn);
+          for (const Packet& packet : sent) {
+            Packet arrived;
+            CHECK(plain.receive(arrived) == (carries ? static_cast<int>(ecn) : 0));
+            CHECK(arrived == packet);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the two bits of the ECN field are read from TOS and traffic class, with ecn=yes only") {
+  for (const std::string device : {"udp:127.0.0.1:0", "udp:[::1]:0"}) {
+    for (const bool carries : {true, false}) {
+      INFO(device << " ecn=" << carries);
+      const auto port = PortPair::open(device + (carries ? "?ecn=yes" : ""));
+      const PlainSocket plain(port->facts().self.address);
+      for (const int tos : {0, 1, 2, 3, 0xb8, 0xbb, 0xff, 0xfc}) {
+        plain.send(port->facts().self, packet_of(70, 1), tos);
+        RxFrame frame;
+        while (port->receive({&frame, 1}, read_clock()) == 0) continue;
+        CHECK(frame.ecn == (carries ? static_cast<Ecn>(tos & 3) : Ecn::not_ect));
+        port->release({&frame, 1});
+      }
+    }
+  }
+}
+
+TEST_CASE("during talk the ECN field of each datagram arrives") {
+  for (const auto& [first, second] : {std::pair("udp:?ecn=yes", "udp:?ecn=yes"),
+                                      {"udp:[::1]:5023?ecn=yes", "udp:[::1]:5024?ecn=yes"}}) {
+    INFO(first);
+    PortPair ports(first, second);
+    talk(ports, *ports.a, *ports.b, enough_to_talk);
+    REQUIRE(talks_to(*ports.a, *ports.b));
+    for (unsigned i = 0; i < 40; ++i) {
+      const Ecn ecn = static_cast<Ecn>(i % 4);
+      const auto sent = send_ecn(ports, {ecn}, i == 30 ? 2000 : 60 + i);
+      REQUIRE((receive_ecn(ports, 1) == sent));
+      if (i % 2 == 0) talk(ports, *ports.b, *ports.a, 1);
+    }
+    CHECK(talks_to(*ports.b, *ports.a));
+  }
+}
+
+// A receiver whose kernel joins datagrams of a train gets each train with one field.
+TEST_CASE("trains with unlike ECN fields stay apart, on a port and on its connected socket") {
+  PortPair ports("udp:?ecn=yes", "udp:?ecn=yes");
+  for (const bool talking : {false, true}) {
+    if (talking) talk(ports, *ports.a, *ports.b, enough_to_talk);
+    for (const size_t bytes : {size_t{100}, size_t{700}, size_t{4000}}) {
+      std::vector<Ecn> fields;
+      for (unsigned i = 0; i < 48; ++i) fields.push_back(static_cast<Ecn>(i / 12 % 4));
+      const uint64_t calls = ports.a->counters().calls_sent;
+      const auto sent = send_ecn(ports, fields, bytes);
+      CHECK(ports.a->counters().calls_sent == calls + 1);
+      CHECK((receive_ecn(ports, sent.size()) == sent));
+    }
+  }
 }
 
 }  // namespace
