@@ -312,6 +312,12 @@ void OptionReader::refuse(std::string_view key, std::string_view expected) {
   }
 }
 
+void OptionReader::object(std::string_view key, std::string_view why) {
+  for (const auto& option : device_.options) {
+    if (option.key == key && !error_) error_ = device_error(device_, option.place, why);
+  }
+}
+
 Result<void> OptionReader::finish() {
   if (error_) return *error_;
   std::string known;

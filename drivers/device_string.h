@@ -89,6 +89,8 @@ class OptionReader {
   void address(std::string_view key, Eid& value, OptionSays says = {});
   // Refuses the value of an option that was read, for checks that only the driver can make.
   void refuse(std::string_view key, std::string_view expected);
+  // Refuses an option that was read, whatever its value. `why` ends with ". Fix: " and what to do.
+  void object(std::string_view key, std::string_view why);
 
   // Returns the first error: an invalid value, or an option that was not read.
   Result<void> finish();

@@ -52,6 +52,18 @@ void Impairment::read_options(OptionReader& options, const std::string& prefix) 
   options.bit_rate(prefix + "rate", bits_per_second, {"the rate of the line", "unlimited"});
   options.size(prefix + "queue", queue_bytes, 16 << 10, 1 << 30,
                {"the most bytes that wait for the line; further ones are lost"});
+  options.size(prefix + "mark", mark_bytes, 1, 1 << 30,
+               {"with more bytes waiting, further packets are marked CE, if ECN allows", "never"});
+  if (mark_bytes > 0 && bits_per_second == 0) {
+    options.object(prefix + "mark",
+                   "no packet waits, because the line has no rate. Fix: give one too, such as " +
+                       prefix + "rate=1Gbit");
+  } else if (mark_bytes >= queue_bytes) {
+    options.object(prefix + "mark",
+                   "the queue is not longer than this, so packets are lost before they are marked. "
+                   "Fix: lower " +
+                       prefix + "mark, or give a larger " + prefix + "queue");
+  }
 }
 
 // Returns whether Impairment::only exempts this packet from losses.
@@ -97,6 +109,7 @@ Impairment::Fate ImpairedLine::decide(const Impairment& impairment,
                                       Prng& prng) {
   const bool spared = exempt(impairment, packet);
   Duration wait{};
+  bool marked = false;
   if (impairment.bits_per_second > 0) {
     // A lost packet occupies the line as well.
     constexpr double ns_and_bits = 8e9;
@@ -106,12 +119,14 @@ Impairment::Fate ImpairedLine::decide(const Impairment& impairment,
     };
     const Time from = std::max(busy_until_, now);
     if (from - now > length(impairment.queue_bytes)) return {};
+    marked = impairment.mark_bytes > 0 && from - now > length(impairment.mark_bytes);
     busy_until_ = from + length(bytes);
     wait = busy_until_ - now;
   }
   const bool lost = in_burst(impairment, prng) || in_hole(impairment, now);
   if (lost && !spared) return {};
   Impairment::Fate fate = impairment.decide(prng, spared);
+  fate.marked = marked;
   for (Impairment::Copy& copy : std::span(fate.copies).first(fate.count)) copy.delay += wait;
   return fate;
 }

@@ -7,10 +7,12 @@
 #include "base/prng.h"
 #include "drivers/device_string.h"
 #include "urma/core/time.h"
+#include "wire/frame.h"
 
 namespace urma::drivers {
 
-// Losses, delays and damage of packets on their way. Fractions are probabilities for each packet.
+// Losses, delays, damage and marks of packets on their way. Fractions are probabilities for each
+// packet.
 struct Impairment {
   // The packets that can be lost. `first` and `last` mean the first or last packet of a slice, when
   // it is sent for the first time, so that retransmissions are not lost.
@@ -32,6 +34,7 @@ struct Impairment {
   Duration hole_for{};               // for this long; 0: never
   uint64_t bits_per_second = 0;      // the rate of the line; 0: unlimited
   uint64_t queue_bytes = 256 << 10;  // the most bytes that wait for the line; further ones are lost
+  uint64_t mark_bytes = 0;  // packets behind more waiting bytes are marked, if ECN allows; 0: none
 
   bool none() const {
     return loss == 0 && duplicate == 0 && corrupt == 0 && reorder == 0 && delay == Duration{} &&
@@ -49,6 +52,10 @@ struct Impairment {
   struct Fate {
     std::array<Copy, 3> copies;
     size_t count = 0;
+    bool marked = false;
+
+    // Returns the ECN field with which the copies of a packet arrive.
+    Ecn arriving(Ecn sent) const { return marked ? urma::marked(sent) : sent; }
   };
   Duration lateness(Prng& prng) const {
     if (jitter == Duration{}) return delay;

@@ -3,6 +3,10 @@
 namespace urma::drivers {
 namespace {
 
+constexpr std::string_view no_ecn =
+    "the wrapped device does not carry the ECN field, so no packet can be marked. Fix: open it "
+    "with ecn=yes, as in fault(rate=1Gbit,mark=64K):udp:?ecn=yes";
+
 void read_options(OptionReader& options, fault::Settings& settings) {
   options.number("seed", settings.seed,
                  {"the seed of the random generator: the same seed makes the same faults"});
@@ -23,6 +27,10 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   settings.options = options.settings();
   Result<std::unique_ptr<PacketPort>> inner = open_port(*device.inner);
   if (!inner) return inner.error();
+  if (!(*inner)->facts().carries.ecn) {
+    for (const char* mark : {"mark", "in.mark"}) options.object(mark, no_ecn);
+    if (auto done = options.finish(); !done) return done.error();
+  }
   return std::unique_ptr<PacketPort>(
       std::make_unique<fault::FaultPort>(std::move(*inner), settings));
 }

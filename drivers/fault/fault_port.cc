@@ -75,11 +75,12 @@ void FaultPort::read_due(Time now) {
 void FaultPort::impair(const TxFrame& frame, Time now) {
   const Impairment::Fate fate =
       out_line_.decide(settings_.out, beginning_of(frame), frame.bytes(), now, prng_);
-  if (fate.count != 1) ++injected_;
+  const Ecn ecn = fate.arriving(frame.ecn);
+  if (fate.count != 1 || ecn != frame.ecn) ++injected_;
   for (const Impairment::Copy& copy : std::span(fate.copies).first(fate.count)) {
     const uint32_t buffer = take_buffer();
     if (buffer == none) break;
-    packets_[buffer] = {frame.to, static_cast<uint32_t>(frame.bytes()), frame.path, frame.ecn};
+    packets_[buffer] = {frame.to, static_cast<uint32_t>(frame.bytes()), frame.path, ecn};
     flatten(frame, bytes_of(buffer));
     if (copy.corrupt) {
       ++injected_;
@@ -154,9 +155,10 @@ size_t FaultPort::take_in(std::span<RxFrame> frames, Time now) {
   const size_t arrived = inner_->receive(frames, now);
   size_t kept = 0;
   for (size_t i = 0; i < arrived; ++i) {
-    const RxFrame frame = frames[i];
+    RxFrame frame = frames[i];
     const Impairment::Fate fate =
         in_line_.decide(settings_.in, {frame.data, frame.bytes}, frame.bytes, now, prng_);
+    frame.ecn = fate.arriving(frame.ecn);
     const Impairment::Copy& first = fate.copies[0];
     const bool untouched = fate.count == 1 && !first.corrupt && first.delay == Duration{};
     // A datagram that is larger than any packet of UB, which any host may send. No buffer holds it,

@@ -205,7 +205,7 @@ void Network::transmit(Port& from, const TxFrame& frame) {
       free_.pop_back();
       const bool corrupt = port_copy.corrupt || wire_copy.corrupt;
       headers_[packet] = {from.facts_.self, frame.to, static_cast<uint32_t>(bytes), corrupt,
-                          frame.ecn};
+                          second.arriving(first.arriving(frame.ecn))};
       flatten(frame, bytes_of(packet));
       if (port_copy.corrupt) Impairment::flip_bits({bytes_of(packet), bytes}, prng_);
       if (wire_copy.corrupt) Impairment::flip_bits({bytes_of(packet), bytes}, prng_);

@@ -117,6 +117,41 @@ TEST_CASE("a late port takes no more frames than its ring has, until some have s
   }
 }
 
+// The line carries one byte in a microsecond, so nothing leaves it while the packets are sent.
+TEST_CASE(
+    "a queue longer than mark= marks the packets that ECN allows to be marked, and no others") {
+  struct Case {
+    const char* from;
+    const char* to;
+  };
+  const Case cases[] = {
+      {"fault(rate=8Mbit,mark=1050):sim:mark", "sim:mark"},
+      {"sim:mark?rate=8Mbit&mark=1050", "sim:mark"},
+      {"sim:mark", "fault(in.rate=8Mbit,in.mark=1050):sim:mark"},
+      {"pcap(file=/dev/null):fault(rate=8Mbit,mark=1050):sim:mark", "sim:mark"},
+      {"fault(rate=8Mbit,mark=1050):udp:?ecn=yes", "udp:?ecn=yes"},
+      {"fault(rate=8Mbit,mark=1050):udp:[::1]:5021?ecn=yes", "udp:[::1]:5022?ecn=yes"},
+  };
+  for (const Case& one : cases) {
+    INFO(one.from << " to " << one.to);
+    PortPair ports(one.from, one.to);
+    std::vector<Ecn> fields;
+    for (unsigned i = 0; i < 40; ++i) fields.push_back(static_cast<Ecn>(i % 4));
+    auto expected = send_ecn(ports, fields, 100);
+    uint64_t marks = 0;
+    for (size_t before = 0; before < expected.size(); ++before) {
+      Ecn& ecn = expected[before].ecn;
+      if (before * 100 <= 1050 || ecn == Ecn::not_ect || ecn == Ecn::ce) continue;
+      ecn = Ecn::ce;
+      ++marks;
+    }
+    CHECK((receive_ecn(ports, expected.size()) == expected));
+    if (std::string_view(one.from).starts_with("fault")) {
+      CHECK(ports.a->counters().injected == marks);
+    }
+  }
+}
+
 // Each wrapper has buffers of its own. These, and no others, must be returned to it.
 TEST_CASE("two wrappers each get their own buffers back, however many packets come") {
   for (const std::string in : {"", "in.delay=3us"}) {

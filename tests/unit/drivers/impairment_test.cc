@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/catch.h"
+#include "tests/unit/mentions.h"
 
 namespace urma::test {
 namespace {
@@ -203,6 +204,28 @@ TEST_CASE("a line of limited rate delays each packet, and drops those that its q
   CHECK(send(Time(10ms)).copies[0].delay == 100us);
 }
 
+TEST_CASE("a packet behind more waiting bytes than mark= is marked, if it may be") {
+  Prng prng(4);
+  Prng same(4);
+  ImpairedLine line;
+  // 1 us for each byte.
+  const Impairment slow{.bits_per_second = 8'000'000, .queue_bytes = 300, .mark_bytes = 150};
+  const auto send = [&](Time now) { return line.decide(slow, {}, 100, now, prng); };
+  for (const bool marked : {false, false, true, true}) {
+    const auto fate = send(Time{});
+    REQUIRE(fate.count == 1);
+    CHECK(fate.marked == marked);
+    CHECK(fate.arriving(Ecn::not_ect) == Ecn::not_ect);
+    CHECK(fate.arriving(Ecn::ect0) == (marked ? Ecn::ce : Ecn::ect0));
+    CHECK(fate.arriving(Ecn::ect1) == (marked ? Ecn::ce : Ecn::ect1));
+    CHECK(fate.arriving(Ecn::ce) == Ecn::ce);
+  }
+  CHECK(send(Time{}).count == 0);
+  CHECK(send(Time(250us)).marked == false);  // 150 bytes wait
+  CHECK(send(Time(10ms)).marked == false);
+  CHECK(prng.next() == same.next());
+}
+
 TEST_CASE("a replay is a further copy, much later") {
   Prng prng(1);
   const auto fate =
@@ -222,6 +245,40 @@ TEST_CASE("invalid options are refused, with the valid ones") {
     OptionReader reader(*device);
     impairment.read_options(reader);
     CHECK_FALSE(reader.finish());
+  }
+}
+
+TEST_CASE("marks that cannot be made are refused at their place, with what to do") {
+  struct Case {
+    std::string options;
+    const char* at;
+    const char* fix;
+  };
+  const Case cases[] = {
+      {"loss=1%,mark=64K", "at character 15 (\"mark=64K):udp:\"): no packet waits",
+       "Fix: give one too, such as rate=1Gbit"},
+      {"in.mark=64K,rate=1Gbit", "at character 7 (\"in.mark=64K,rate=1Gbit):\")",
+       "Fix: give one too, such as in.rate=1Gbit"},
+      {"rate=1Gbit,mark=256K", "at character 18 (\"mark=256K):udp:\")",
+       "Fix: lower mark, or give a larger queue"},
+      {"rate=1Gbit,mark=0", "at character 23 (\"0):udp:\"): the value of mark must be a size",
+       "Fix: "},
+      {"rate=1Gbit,mark=2G", "the value of mark must be a size from 1 to", "Fix: "},
+  };
+  for (const Case& one : cases) {
+    INFO(one.options);
+    const auto device = drivers::parse_device_string("fault(" + one.options + "):udp:");
+    REQUIRE(device);
+    Impairment out;
+    Impairment in;
+    OptionReader reader(*device);
+    out.read_options(reader);
+    in.read_options(reader, "in.");
+    const auto done = reader.finish();
+    REQUIRE_FALSE(done);
+    INFO(done.error().message);
+    CHECK(mentions(done.error().message, one.at));
+    CHECK(mentions(done.error().message, one.fix));
   }
 }
 
