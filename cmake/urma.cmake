@@ -52,12 +52,11 @@ function(urma_lets_names_hide target)
     -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>)
 endfunction()
 
-# urma_layer(NAME FILES...): the objects of one directory. CMake does not check the layers:
-# tests/tidy compares every include with the table of allowed edges.
+# urma_objects(NAME FILES...): the objects of one directory, with hidden symbols.
 # A tree with sanitizers is built to be run once, so there the files of a directory are compiled as
 # one (UNITY_BUILD), which takes less than two thirds of the processor time. So no two files of a
 # directory may define the same name in their unnamed namespaces.
-function(urma_layer name)
+function(urma_objects name)
   add_library(urma_${name} OBJECT ${ARGN})
   target_link_libraries(urma_${name} PRIVATE urma_options)
   set_target_properties(urma_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
@@ -67,6 +66,12 @@ function(urma_layer name)
     set_target_properties(urma_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
     urma_lets_names_hide(urma_${name})
   endif()
+endfunction()
+
+# urma_layer(NAME FILES...): the objects of one directory, as a part of liburma. CMake does not
+# check the layers: tests/tidy compares every include with the table of allowed edges.
+function(urma_layer name)
+  urma_objects(${name} ${ARGN})
   set_property(GLOBAL APPEND PROPERTY URMA_LAYERS urma_${name})
 endfunction()
 

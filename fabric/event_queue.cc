@@ -1,0 +1,114 @@
+#include "fabric/event_queue.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/assert.h"
+
+namespace urma::fabric {
+namespace {
+
+// The order of heaps, whose first element is the last one of an order.
+struct Later {
+  bool operator()(const Event& a, const Event& b) const { return happens_before(b, a); }
+};
+
+void push_on_heap(std::vector<Event>& heap, const Event& event) {
+  heap.push_back(event);
+  std::push_heap(heap.begin(), heap.end(), Later{});
+}
+
+Event pop_off_heap(std::vector<Event>& heap) {
+  std::pop_heap(heap.begin(), heap.end(), Later{});
+  const Event event = heap.back();
+  heap.pop_back();
+  return event;
+}
+
+}  // namespace
+
+EventQueue::EventQueue(const Settings& settings)
+    : bucket_bits_(settings.bucket_bits),
+      ring_size_(uint64_t{1} << std::max(settings.ring_bits, 6u)),
+      heads_(ring_size_),
+      occupied_(ring_size_ / 64),
+      nodes_(settings.events) {}
+
+void EventQueue::push(const Event& event) {
+  ++size_;
+  const uint64_t bucket = bucket_of(event.at);
+  if (bucket <= open_bucket_) return push_on_heap(open_, event);
+  if (bucket - open_bucket_ >= ring_size_) return push_on_heap(far_, event);
+  add_to_ring(event, bucket);
+}
+
+void EventQueue::add_to_ring(const Event& event, uint64_t bucket) {
+  uint32_t node = free_;
+  if (node != none) {
+    free_ = nodes_[node - 1].next;
+  } else {
+    URMA_ASSERT(touched_ < nodes_.size(), "the settings bound the number of pending events");
+    node = ++touched_;
+  }
+  const uint64_t at = bucket & (ring_size_ - 1);
+  nodes_[node - 1] = {event, heads_[at]};
+  heads_[at] = node;
+  occupied_[at / 64] |= uint64_t{1} << at % 64;
+  ++in_ring_;
+}
+
+bool EventQueue::pop(Time until, Event& event) {
+  if (open_.empty() && (size_ == 0 || !open_next(until))) return false;
+  if (open_.front().at > until) return false;
+  event = pop_off_heap(open_);
+  --size_;
+  return true;
+}
+
+// Returns the first bucket of the ring that has an event. There must be one.
+uint64_t EventQueue::next_in_ring() const {
+  const uint64_t begin = open_bucket_ + 1;
+  uint64_t at = begin & (ring_size_ - 1);
+  uint64_t word = occupied_[at / 64] & (~uint64_t{0} << at % 64);
+  while (word == 0) {
+    at = ((at / 64 + 1) * 64) & (ring_size_ - 1);
+    word = occupied_[at / 64];
+  }
+  at = at / 64 * 64 + static_cast<uint64_t>(std::countr_zero(word));
+  return begin + ((at - begin) & (ring_size_ - 1));
+}
+
+// Opens the next bucket that has an event, unless all of its events are later than `until`.
+bool EventQueue::open_next(Time until) {
+  uint64_t bucket = in_ring_ > 0 ? next_in_ring() : UINT64_MAX;
+  if (!far_.empty()) bucket = std::min(bucket, bucket_of(far_.front().at));
+  // Otherwise earlier events that are pushed afterwards would all go to one heap.
+  if (bucket > bucket_of(until)) return false;
+  open_bucket_ = bucket;
+  const uint64_t at = bucket & (ring_size_ - 1);
+  uint32_t node = heads_[at];
+  heads_[at] = none;
+  occupied_[at / 64] &= ~(uint64_t{1} << at % 64);
+  while (node != none) {
+    Node& it = nodes_[node - 1];
+    open_.push_back(it.event);
+    const uint32_t next = it.next;
+    it.next = free_;
+    free_ = node;
+    node = next;
+    --in_ring_;
+  }
+  while (!far_.empty() && bucket_of(far_.front().at) - bucket < ring_size_) {
+    const Event event = pop_off_heap(far_);
+    const uint64_t its = bucket_of(event.at);
+    if (its == bucket) {
+      open_.push_back(event);
+    } else {
+      add_to_ring(event, its);
+    }
+  }
+  std::make_heap(open_.begin(), open_.end(), Later{});
+  return true;
+}
+
+}  // namespace urma::fabric

@@ -1,0 +1,373 @@
+#include "fabric/switch.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/assert.h"
+#include "base/flat_map.h"
+
+namespace urma::fabric {
+namespace {
+
+// Returns a number below `bound` that is as good as random if the hash is.
+uint32_t scaled(uint64_t hash, size_t bound) {
+  return static_cast<uint32_t>((hash >> 32) * bound >> 32);
+}
+
+// Returns a number in [0, 1) that follows from seed and packet.
+double chance_of(uint64_t seed, uint64_t packet) {
+  return static_cast<double>(mix_bits(mix_bits(seed + 1) ^ packet) >> 11) * 0x1p-53;
+}
+
+// Returns whether this meter edits packets when they leave, so that a departure must not be decided
+// before the line is free.
+bool edits_departures(std::string_view meter) { return meter == "caqm_w"; }
+
+}  // namespace
+
+Switch::Switch(const SwitchSettings& settings)
+    : settings_(settings),
+      early_(settings.lanes == 1 && !edits_departures(settings.meter)),
+      routes_(settings.addresses, settings.ports),
+      ports_(settings.ports),
+      lanes_(size_t{settings.ports} * settings.lanes),
+      slots_(settings.packets) {
+  URMA_ASSERT(settings.lanes >= 1 && settings.lanes <= most_lanes, "a packet names its lane");
+  URMA_ASSERT(congestion::find_port_meter(settings.meter) != nullptr, "the meter exists");
+  settings_.marking.all_bytes = std::max(settings.marking.all_bytes, settings.marking.from_bytes);
+  if (settings.meter != "none") meters_ = std::vector<Meter>(lanes_.size());
+  if (settings.histograms) histograms_.resize(lanes_.size());
+}
+
+// ---- control
+
+void Switch::connect(uint32_t port, const SwitchPort& as) {
+  Port& it = ports_[port];
+  it.line = Line(as.bytes_per_second);
+  it.host = as.host;
+  it.up = true;
+  if (meters_.empty()) return;
+  for (uint32_t lane = 0; lane < settings_.lanes; ++lane) {
+    const uint32_t number = number_of(port, lane);
+    meters_[number].make(*congestion::find_port_meter(settings_.meter),
+                         {.bytes_per_second = static_cast<double>(as.bytes_per_second),
+                          .base_rtt = settings_.base_rtt,
+                          .packet_bytes = settings_.packet_bytes,
+                          .seed = static_cast<uint32_t>(mix_bits(settings_.seed) + number),
+                          .last_hop = as.host});
+  }
+}
+
+void Switch::bring_up(uint32_t port, Time now) {
+  Port& it = ports_[port];
+  if (it.up) return;
+  URMA_ASSERT(it.waiting == 0 && it.decided.first == none, "take_down has emptied the queues");
+  it.line = Line(it.line.bytes_per_second());
+  it.line.send(0, now);
+  it.up = true;
+}
+
+size_t Switch::take_down(uint32_t port, Time now, std::span<Packet> lost) {
+  Port& it = ports_[port];
+  settle(port, now);
+  it.up = false;
+  size_t count = 0;
+  while (it.decided.first != none) {
+    const bool held = settings_.keeps == Keeps::until_collected;
+    if (held && count == lost.size()) return count;
+    const uint32_t slot = remove_first(it.decided);
+    if (held) lost[count++] = slot_at(slot).packet;
+    it.counters.recalled += !held;
+    lose(it, slot);
+  }
+  while (it.waiting != 0 && count < lost.size()) {
+    Lane& lane = lanes_[number_of(port, static_cast<uint32_t>(std::countr_zero(it.waiting)))];
+    const uint32_t slot = remove_first(lane.waiting);
+    if (lane.waiting.first == none) it.waiting &= it.waiting - 1;
+    lost[count++] = slot_at(slot).packet;
+    lose(it, slot);
+  }
+  return count;
+}
+
+// ---- the way of a packet
+
+Arrival Switch::arrive(Packet& packet, uint32_t from, Time now) {
+  Port& in = ports_[from];
+  ++in.counters.received_packets;
+  in.counters.received_bytes += packet.bytes;
+  ++arrivals_;
+  const Drop refused = check(packet, from);
+  if (refused != Drop::none) return drop(from, refused, packet.bytes);
+  const uint32_t to = choose(packet);
+  if (to == Routes::none) return drop(from, Drop::unknown_destination, packet.bytes);
+  Port& out = ports_[to];
+  if (!out.up) return drop(to, Drop::port_down, packet.bytes);
+  settle(to, now);
+  const uint32_t number = number_of(to, packet.lane);
+  Lane& lane = lanes_[number];
+  congestion::Signal signal = packet.signal;
+  // Before admission, because dropped packets load the port, too.
+  if (congestion::PortMeter* meter = meter_of(number)) {
+    signal = meter->arrive(now, packet.bytes, lane.bytes, signal);
+  }
+  const Drop full = admit(lane, packet.bytes, now);
+  if (full != Drop::none) return drop(to, full, packet.bytes);
+
+  lane.counters.congested += signal.congested && !packet.signal.congested;
+  packet.signal = signal;
+  if (marks(packet, lane.bytes)) {
+    packet.ecn = urma::marked(packet.ecn);
+    ++lane.counters.marked;
+  }
+  ++packet.hops;
+  count_queue(lane);
+  lane.bytes += packet.bytes;
+  used_bytes_ += packet.bytes;
+  const uint32_t slot = take_slot(packet);
+  if (early_) return {Drop::none, to, depart_behind(out, slot, now)};
+  const Time departs = wait(out, slot, now);
+  if (departs != never) packet = slot_at(slot).packet;
+  return {Drop::none, to, departs};
+}
+
+Drop Switch::check(const Packet& packet, uint32_t from) const {
+  const Port& in = ports_[from];
+  if (!in.up) return Drop::port_down;
+  if (packet.bytes == 0 || packet.bytes > settings_.packet_bytes) return Drop::bad_size;
+  if (packet.lane >= settings_.lanes) return Drop::bad_lane;
+  if (routes_.owner(packet.source) != (in.host ? from : Routes::none)) return Drop::spoofed_source;
+  if (packet.hops >= settings_.hops) return Drop::hop_limit;
+  return Drop::none;
+}
+
+// A flow keeps its port while other ports of equal cost go down and come up.
+uint32_t Switch::choose(const Packet& packet) const {
+  const std::span<const uint16_t> ports = routes_.find(packet.destination);
+  if (ports.size() < 2) return ports.empty() ? Routes::none : ports[0];
+  const uint64_t addresses = uint64_t{packet.source} << 24 | packet.destination;
+  const uint64_t hash =
+      mix_bits(mix_bits(addresses ^ uint64_t{packet.lbf} << 48) ^ mix_bits(settings_.seed + 1) ^
+               (packet.per_packet ? arrivals_ : 0));
+  const uint32_t first = ports[scaled(hash, ports.size())];
+  if (ports_[first].up) return first;
+  const auto is_up = [&](uint16_t port) { return ports_[port].up; };
+  const auto left = static_cast<size_t>(std::count_if(ports.begin(), ports.end(), is_up));
+  if (left == 0) return first;
+  uint32_t skip = scaled(mix_bits(hash), left);
+  return *std::find_if(ports.begin(), ports.end(),
+                       [&](uint16_t port) { return is_up(port) && skip-- == 0; });
+}
+
+// Departures are counted only at the port of the packet. So the other queues may be shorter than
+// their counts say, which matters only if there seems to be no room.
+Drop Switch::admit(const Lane& lane, uint32_t bytes, Time now) {
+  if (bytes > settings_.queue_bytes || lane.bytes > settings_.queue_bytes - bytes) {
+    return Drop::queue_full;
+  }
+  if (room_for(lane, bytes) == Drop::none) return Drop::none;
+  for (uint32_t port = 0; port < ports_.size(); ++port) settle(port, now);
+  return room_for(lane, bytes);
+}
+
+Drop Switch::room_for(const Lane& lane, uint32_t bytes) const {
+  if (used_slots_ == settings_.packets) return Drop::no_slot;
+  const uint64_t free = settings_.buffer_bytes - used_bytes_;
+  if (bytes > free) return Drop::buffer_full;
+  if (settings_.share > 0 &&
+      static_cast<double>(lane.bytes + bytes) > settings_.share * static_cast<double>(free)) {
+    return Drop::queue_full;
+  }
+  return Drop::none;
+}
+
+Arrival Switch::drop(uint32_t port, Drop reason, uint32_t bytes) {
+  PortCounters& counters = ports_[port].counters;
+  ++counters.drops[static_cast<size_t>(reason)];
+  counters.dropped_bytes += bytes;
+  return {reason, port, never};
+}
+
+bool Switch::marks(const Packet& packet, uint64_t queue_bytes) const {
+  const Marking& marking = settings_.marking;
+  if (queue_bytes <= marking.from_bytes) return false;
+  if (urma::marked(packet.ecn) == packet.ecn) return false;
+  if (queue_bytes > marking.all_bytes) return true;
+  const double part = static_cast<double>(queue_bytes - marking.from_bytes) /
+                      static_cast<double>(marking.all_bytes - marking.from_bytes);
+  return chance_of(settings_.seed, arrivals_) < part * marking.most_chance;
+}
+
+Time Switch::depart_behind(Port& port, uint32_t slot, Time earliest) {
+  Slot& it = slot_at(slot);
+  it.when = port.line.send(it.packet.bytes, earliest);
+  append(port.decided, slot);
+  return it.when;
+}
+
+// Returns the departure if the packet need not wait.
+Time Switch::wait(Port& port, uint32_t slot, Time now) {
+  Slot& it = slot_at(slot);
+  it.when = now;
+  const auto first_lane = static_cast<uint32_t>(&port - ports_.data()) * settings_.lanes;
+  Lane& lane = lanes_[first_lane + it.packet.lane];
+  // A lane that was empty does not catch up what it could have sent.
+  if (lane.waiting.first == none) lane.served = std::max(lane.served, port.served);
+  append(lane.waiting, slot);
+  const bool alone = port.waiting == 0;
+  port.waiting |= 1u << it.packet.lane;
+  if (!alone || port.line.free_at() > now) return never;
+  decide_next(port, now);
+  return it.when;
+}
+
+Time Switch::due(uint32_t port) const {
+  const Port& it = ports_[port];
+  if (settings_.keeps == Keeps::until_collected && it.decided.first != none) {
+    return slots_[it.decided.first - 1].when;
+  }
+  return it.waiting != 0 ? it.line.free_at() : never;
+}
+
+bool Switch::decide(uint32_t port, Time now, Departure& departure) {
+  Port& it = ports_[port];
+  if (!it.up || it.waiting == 0 || it.line.free_at() > now) return false;
+  settle(port, now);
+  const Slot& slot = slot_at(decide_next(it, now));
+  departure = {slot.packet, slot.when};
+  return true;
+}
+
+bool Switch::collect(uint32_t port, Time now, Departure& departure) {
+  Port& it = ports_[port];
+  if (!it.up) return false;
+  if (it.decided.first == none) {
+    if (it.waiting == 0 || it.line.free_at() > now) return false;
+    decide_next(it, now);
+  }
+  const Slot& slot = slot_at(it.decided.first);
+  if (slot.when > now) return false;
+  departure = {slot.packet, slot.when};
+  leave_queue(it, remove_first(it.decided));
+  return true;
+}
+
+uint32_t Switch::next_lane(const Port& port, uint32_t first_lane) const {
+  if (settings_.service == Service::strict) {
+    return static_cast<uint32_t>(std::bit_width(port.waiting)) - 1;
+  }
+  uint32_t best = most_lanes;
+  for (uint32_t left = port.waiting; left != 0; left &= left - 1) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(left));
+    if (best == most_lanes || lanes_[first_lane + lane].served < lanes_[first_lane + best].served) {
+      best = lane;
+    }
+  }
+  return best;
+}
+
+// Returns the slot of the packet that leaves next.
+uint32_t Switch::decide_next(Port& port, Time now) {
+  const auto first_lane = static_cast<uint32_t>(&port - ports_.data()) * settings_.lanes;
+  const uint32_t number = next_lane(port, first_lane);
+  Lane& lane = lanes_[first_lane + number];
+  const uint32_t slot = remove_first(lane.waiting);
+  if (lane.waiting.first == none) port.waiting &= ~(1u << number);
+  Packet& packet = slot_at(slot).packet;
+  port.served = lane.served;
+  lane.served += packet.bytes;
+  if (congestion::PortMeter* meter = meter_of(first_lane + number)) {
+    const bool before = packet.signal.congested;
+    packet.signal = meter->depart(now, packet.bytes, lane.bytes - packet.bytes, packet.signal);
+    lane.counters.congested += packet.signal.congested && !before;
+  }
+  depart_behind(port, slot, slot_at(slot).when);
+  return slot;
+}
+
+// ---- queues
+
+void Switch::settle(uint32_t port, Time now) {
+  if (settings_.keeps == Keeps::until_collected) return;
+  Port& it = ports_[port];
+  while (it.decided.first != none && slot_at(it.decided.first).when <= now) {
+    leave_queue(it, remove_first(it.decided));
+  }
+}
+
+void Switch::leave_queue(Port& port, uint32_t slot) {
+  const Slot& it = slot_at(slot);
+  const Packet& packet = it.packet;
+  const auto first_lane = static_cast<uint32_t>(&port - ports_.data()) * settings_.lanes;
+  const uint32_t number = first_lane + packet.lane;
+  Lane& lane = lanes_[number];
+  lane.bytes -= packet.bytes;
+  used_bytes_ -= packet.bytes;
+  ++lane.counters.packets;
+  lane.counters.bytes += packet.bytes;
+  if (early_) {
+    // The packet has gone, and this meter does not edit it.
+    if (congestion::PortMeter* meter = meter_of(number)) {
+      meter->depart(it.when, packet.bytes, lane.bytes, packet.signal);
+    }
+  }
+  put_back(slot);
+}
+
+void Switch::lose(Port& port, uint32_t slot) {
+  const Packet& packet = slot_at(slot).packet;
+  const auto number = static_cast<uint32_t>(&port - ports_.data());
+  lanes_[number_of(number, packet.lane)].bytes -= packet.bytes;
+  used_bytes_ -= packet.bytes;
+  drop(number, Drop::port_down, packet.bytes);
+  put_back(slot);
+}
+
+void Switch::count_queue(Lane& lane) {
+  const auto queue = static_cast<uint32_t>(std::min<uint64_t>(lane.bytes, UINT32_MAX));
+  lane.counters.least_queue = std::min(lane.counters.least_queue, queue);
+  lane.counters.most_queue = std::max(lane.counters.most_queue, queue);
+  if (!histograms_.empty()) {
+    ++histograms_[static_cast<size_t>(&lane - lanes_.data())][std::bit_width(queue)];
+  }
+}
+
+void Switch::restart_extremes() {
+  for (Lane& lane : lanes_) {
+    lane.counters.least_queue = UINT32_MAX;
+    lane.counters.most_queue = 0;
+  }
+}
+
+uint32_t Switch::take_slot(const Packet& packet) {
+  uint32_t slot = free_slot_;
+  if (slot != none) {
+    free_slot_ = slot_at(slot).next;
+  } else {
+    slot = ++touched_slots_;
+  }
+  ++used_slots_;
+  slot_at(slot).packet = packet;
+  return slot;
+}
+
+void Switch::put_back(uint32_t slot) {
+  slot_at(slot).next = free_slot_;
+  free_slot_ = slot;
+  --used_slots_;
+}
+
+void Switch::append(List& list, uint32_t slot) {
+  slot_at(slot).next = none;
+  (list.last == none ? list.first : slot_at(list.last).next) = slot;
+  list.last = slot;
+}
+
+uint32_t Switch::remove_first(List& list) {
+  const uint32_t slot = list.first;
+  list.first = slot_at(slot).next;
+  if (list.first == none) list.last = none;
+  return slot;
+}
+
+}  // namespace urma::fabric
