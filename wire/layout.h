@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -93,6 +94,17 @@ struct Member : HeaderPart<Position, Width> {
   template <class Header, size_t Size>
   static void write(const Header& header, HeaderWords<Size>& words) {
     Field<Position, Width>::set(words, static_cast<uint64_t>(header.*Pointer));
+  }
+};
+
+// A Member whose values are written as the largest one that the field holds if they exceed it: for
+// sums, which must not wrap.
+template <auto Pointer, size_t Position, size_t Width>
+struct SaturatingMember : Member<Pointer, Position, Width> {
+  template <class Header, size_t Size>
+  static void write(const Header& header, HeaderWords<Size>& words) {
+    const auto value = static_cast<uint64_t>(header.*Pointer);
+    Field<Position, Width>::set(words, std::min(value, Field<Position, Width>::mask));
   }
 };
 

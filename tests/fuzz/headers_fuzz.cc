@@ -7,6 +7,8 @@
 
 #include "drivers/frame_pool.h"
 #include "tests/fuzz/input.h"
+#include "wire/cetph.h"
+#include "wire/nth.h"
 #include "wire/setup_message.h"
 #include "wire/ta_chain.h"
 #include "wire/tp_headers.h"
@@ -142,6 +144,22 @@ void check_setup(Packet in) {
           "a set-up message is written as it was parsed");
 }
 
+// Counts packets whose sizes are the input, and compares with a count that does not wrap.
+void check_byte_count(Packet in) {
+  constexpr uint32_t start = 0xffffff00;
+  ByteCount count(start);
+  int64_t bytes = 0;
+  for (; in.size() >= 2; in = in.subspan(2)) {
+    const auto size = static_cast<uint32_t>(load_be<2>(in.data()));
+    const ByteCount before = count;
+    count.add_packet(size);
+    require(count - before == size + size % 2, "a packet is rounded up to units of 2 bytes");
+    bytes += size + size % 2;
+    require(count - ByteCount(start) == bytes && ByteCount(start) - count == -bytes,
+            "a count that has wrapped is still right");
+  }
+}
+
 void check_all(Packet in) {
   constexpr std::byte version_zero{0x3f};
   constexpr std::byte any{0xff};
@@ -158,7 +176,18 @@ void check_all(Packet in) {
   check_header<Immetah>(in);
   check_header<Ntfetah>(in);
   check_header<Udetah>(in);
+  check_header<LdcpCetph>(in);
+  check_header<CaqmCetph>(in);
+  check_header<RateCetph>(in);
+  check_header<CnpCetph>(in);
+  check_header<CaqmCci>(in, {std::byte{0x1f}});
+  check_header<FecnRttCci>(in, {std::byte{0x5f}});
+  check_header<FecnCci>(in, {std::byte{0x9f}});
+  check_header<Cna16Nth>(in);
+  check_header<Cna24Nth>(in);
+  check_header<IpNth>(in);
   check_saetph(in);
+  check_byte_count(in);
   check_request(in);
   check_response(in);
   check_setup(in);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "wire/cetph.h"
+#include "wire/nth.h"
 #include "wire/setup_message.h"
 #include "wire/ta_chain.h"
 #include "wire/tp_headers.h"
@@ -114,6 +116,90 @@ void visit_fields(Saetph& header, Visit&& visit) {
   visit("max_received", header.max_received);
   visit("bit_count", header.bit_count);
   visit("bits", header.bits);
+}
+
+template <class Visit>
+void visit_fields(LdcpCetph& header, Visit&& visit) {
+  visit("ack_seq", header.ack_seq);
+  visit("ce_seq", header.ce_seq);
+}
+
+template <class Visit>
+void visit_fields(CaqmCetph& header, Visit&& visit) {
+  visit("ack_seq", header.ack_seq);
+  visit("last_hop", header.last_hop);
+  visit("increase", header.increase);
+  visit("marked", header.marked);
+  visit("hint", header.hint);
+}
+
+template <class Visit>
+void visit_fields(RateCetph& header, Visit&& visit) {
+  visit("ack_seq", header.ack_seq);
+  visit("switch_queue", header.switch_queue);
+  visit("last_hop", header.last_hop);
+  visit("increase", header.increase);
+  visit("marked", header.marked);
+  visit("switched", header.switched);
+  visit("hint", header.hint);
+}
+
+template <class Visit>
+void visit_fields(CnpCetph& header, Visit&& visit) {
+  visit("congestion", header.congestion);
+  visit("last_hop", header.last_hop);
+}
+
+template <class Visit>
+void visit_fields(CaqmCci& header, Visit&& visit) {
+  visit("last_hop", header.last_hop);
+  visit("switched", header.switched);
+  visit("enabled", header.enabled);
+  visit("congested", header.congested);
+  visit("increase", header.increase);
+  visit("hint", header.hint);
+}
+
+template <class Visit>
+void visit_fields(FecnRttCci& header, Visit&& visit) {
+  visit("last_hop", header.last_hop);
+  visit("timestamp", header.timestamp);
+  visit("fecn", header.fecn);
+}
+
+template <class Visit>
+void visit_fields(FecnCci& header, Visit&& visit) {
+  visit("last_hop", header.last_hop);
+  visit("fecn", header.fecn);
+}
+
+template <class Visit>
+void visit_fields(Cna16Nth& header, Visit&& visit) {
+  visit("source", header.source);
+  visit("destination", header.destination);
+  visit("cci", header.cci);
+  visit("lbf", header.lbf);
+  visit("service_level", header.service_level);
+  visit("management", header.management);
+  visit("next", header.next);
+}
+
+template <class Visit>
+void visit_fields(Cna24Nth& header, Visit&& visit) {
+  visit("source", header.source);
+  visit("destination", header.destination);
+  visit("cci", header.cci);
+  visit("lbf", header.lbf);
+  visit("service_level", header.service_level);
+  visit("next", header.next);
+}
+
+template <class Visit>
+void visit_fields(IpNth& header, Visit&& visit) {
+  visit("cci", header.cci);
+  visit("switch_queue", header.switch_queue);
+  visit("permission", header.permission);
+  visit("partition", header.partition);
 }
 
 template <class Visit>

@@ -66,11 +66,31 @@ void check(const WireVector& vector) {
 
 using Check = void (*)(const WireVector&);
 const std::map<std::string, Check> checks = {
-    {"rtph", check<Rtph>},           {"utph", check<Utph>},         {"ctph", check<Ctph>},
-    {"addresses", check<Addresses>}, {"saetph", check<Saetph>},     {"btah", check<Btah>},
-    {"atah", check<Atah>},           {"maetah", check<Maetah>},     {"mtetah", check<Mtetah>},
-    {"tvetah", check<Tvetah>},       {"ofstetah", check<Ofstetah>}, {"immetah", check<Immetah>},
-    {"ntfetah", check<Ntfetah>},     {"udetah", check<Udetah>},     {"setup", check<SetupMessage>},
+    {"rtph", check<Rtph>},
+    {"utph", check<Utph>},
+    {"ctph", check<Ctph>},
+    {"addresses", check<Addresses>},
+    {"saetph", check<Saetph>},
+    {"btah", check<Btah>},
+    {"atah", check<Atah>},
+    {"maetah", check<Maetah>},
+    {"mtetah", check<Mtetah>},
+    {"tvetah", check<Tvetah>},
+    {"ofstetah", check<Ofstetah>},
+    {"immetah", check<Immetah>},
+    {"ntfetah", check<Ntfetah>},
+    {"udetah", check<Udetah>},
+    {"setup", check<SetupMessage>},
+    {"cetph_ldcp", check<LdcpCetph>},
+    {"cetph_caqm", check<CaqmCetph>},
+    {"cetph_rate", check<RateCetph>},
+    {"cetph_cnp", check<CnpCetph>},
+    {"cci_caqm", check<CaqmCci>},
+    {"cci_fecn_rtt", check<FecnRttCci>},
+    {"cci_fecn", check<FecnCci>},
+    {"nth_cna16", check<Cna16Nth>},
+    {"nth_cna24", check<Cna24Nth>},
+    {"nth_ip", check<IpNth>},
 };
 
 // UB 4.2.1, UB 4.2.5

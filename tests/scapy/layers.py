@@ -10,7 +10,11 @@ LAYERS = {"rtph": ub.RTPH, "utph": ub.UTPH, "ctph": ub.CTPH, "addresses": ub.UPI
           "saetph": ub.SAETPH,
           "btah": ub.BTAH, "atah": ub.ATAH, "maetah": ub.MAETAH, "mtetah": ub.MTETAH,
           "tvetah": ub.TVETAH, "ofstetah": ub.OFSTETAH, "immetah": ub.IMMETAH,
-          "ntfetah": ub.NTFETAH, "udetah": ub.UDETAH, "setup": ub.SetupBody, "data": Raw}
+          "ntfetah": ub.NTFETAH, "udetah": ub.UDETAH, "setup": ub.SetupBody, "data": Raw,
+          "cetph_ldcp": ub.LdcpCETPH, "cetph_caqm": ub.CaqmCETPH, "cetph_rate": ub.RateCETPH,
+          "cetph_cnp": ub.CnpCETPH, "cci_caqm": ub.CaqmCCI, "cci_fecn_rtt": ub.FecnRttCCI,
+          "cci_fecn": ub.FecnCCI, "nth_cna16": ub.Cna16NTH, "nth_cna24": ub.Cna24NTH,
+          "nth_ip": ub.IpNTH}
 NAMES = {layer: name for name, layer in LAYERS.items()}
 
 
@@ -52,6 +56,16 @@ def fields_of(name, header):
     if name == "utph":
         values["reserved"] = int.from_bytes(values["reserved"], "big")
     return values
+
+
+def expect_reports(names):
+    """Prepares to dissect a packet that has layers of these names. Returns the number of the form
+    of its CETPH, as set-up has it; 0 if it has none."""
+    for number, layer in ub.REPORT_FORMS.items():
+        if NAMES[layer] in names:
+            ub.report_form = layer
+            return number
+    return 0
 
 
 def layers_of(packet):

@@ -74,6 +74,24 @@ class Maker {
     finish(kind, ack_header(TpOpcode::selective_ack), " | saetph" + fields_text(holes));
   }
 
+  // `name` is the layer's. A selective acknowledgement has holes behind its report.
+  template <class Cetph>
+  void report(const char* kind, const char* name, TpOpcode opcode, TpStatus status = TpStatus::ok) {
+    begin();
+    const auto report = random_header<Cetph>(prng_);
+    report.emit(head().subspan(used_).first<Cetph::size>());
+    used_ += Cetph::size;
+    std::string layers = std::string(" | ") + name + fields_text(report);
+    if (opcode == TpOpcode::selective_ack_cc) {
+      const auto holes = random_header<Saetph>(prng_);
+      used_ += holes.emit(head().subspan(used_));
+      layers += " | saetph" + fields_text(holes);
+    }
+    Rtph header = ack_header(opcode);
+    header.status = static_cast<uint8_t>(status);
+    finish(kind, header, layers);
+  }
+
   void setup(const char* kind, uint8_t type) {
     begin();
     const auto addresses = random_header<Addresses>(prng_);
@@ -181,6 +199,14 @@ void make_packets(uint64_t seed, uint64_t rounds) {
     make.selective_ack("sack256", 256);
     make.selective_ack("sack512", 512);
     make.selective_ack("sack1024", 1024);
+    make.report<LdcpCetph>("ack_ldcp", "cetph_ldcp", TpOpcode::ack_cc);
+    make.report<CaqmCetph>("ack_caqm", "cetph_caqm", TpOpcode::ack_cc);
+    make.report<RateCetph>("ack_rate", "cetph_rate", TpOpcode::ack_cc);
+    make.report<CaqmCetph>("nak_caqm", "cetph_caqm", TpOpcode::ack_cc, TpStatus::completer_error);
+    make.report<LdcpCetph>("sack_ldcp", "cetph_ldcp", TpOpcode::selective_ack_cc);
+    make.report<CaqmCetph>("sack_caqm", "cetph_caqm", TpOpcode::selective_ack_cc);
+    make.report<RateCetph>("sack_rate", "cetph_rate", TpOpcode::selective_ack_cc);
+    make.report<CnpCetph>("cnp", "cetph_cnp", TpOpcode::congestion);
     make.setup("open", 1);
     make.setup("retry", 2);
     make.setup("accept", 3);

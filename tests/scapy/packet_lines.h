@@ -15,8 +15,8 @@ namespace urma::test {
 // Prints packets of every kind with random fields, made by the library.
 void make_packets(uint64_t seed, uint64_t rounds);
 
-// Reads "packet source=... | wire hex=..." lines, and prints what the library reads from each, or
-// "refused".
+// Reads "packet reports=... source=... | wire hex=..." lines, and prints what the library reads
+// from each, or "refused". `reports` is the form of the CETPH (ReportForm), which no packet names.
 void parse_packets();
 
 struct Route {

@@ -26,7 +26,31 @@ std::optional<std::string> transaction_layers(const Rtph& header, std::span<cons
   return layers_of(request->headers, *info) + data_layer(request->data);
 }
 
-std::optional<std::string> layers_of(std::span<const std::byte> packet) {
+template <class Header>
+std::optional<std::string> layer(const char* name, std::span<const std::byte> rest) {
+  if (rest.size() < Header::size) return std::nullopt;
+  const auto header = Header::parse(rest.first<Header::size>());
+  return std::string(" | ") + name + fields_text(header);
+}
+
+std::optional<std::string> report_layer(uint8_t opcode, ReportForm form,
+                                        std::span<const std::byte> rest) {
+  if (opcode == static_cast<uint8_t>(TpOpcode::congestion)) {
+    return layer<CnpCetph>("cetph_cnp", rest);
+  }
+  switch (form) {
+    case ReportForm::ldcp:
+      return layer<LdcpCetph>("cetph_ldcp", rest);
+    case ReportForm::caqm:
+      return layer<CaqmCetph>("cetph_caqm", rest);
+    case ReportForm::rate:
+      return layer<RateCetph>("cetph_rate", rest);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<std::string> layers_of(std::span<const std::byte> packet, ReportForm form) {
   if ((packet.front() & std::byte{0x7f}) == std::byte{0}) {
     const auto setup = parse_setup(packet);
     if (!setup) return std::nullopt;
@@ -39,8 +63,15 @@ std::optional<std::string> layers_of(std::span<const std::byte> packet) {
   auto rest = packet.subspan(Rtph::size);
   if (rest.size() < header->padding) return std::nullopt;
   rest = rest.first(rest.size() - header->padding);
-  const std::string text = " | rtph" + fields_text(*header);
-  if (header->opcode == static_cast<uint8_t>(TpOpcode::selective_ack)) {
+  std::string text = " | rtph" + fields_text(*header);
+  if (const size_t report_bytes = cetph_size(header->opcode); report_bytes > 0) {
+    const auto report = report_layer(header->opcode, form, rest);
+    if (!report) return std::nullopt;
+    text += *report;
+    rest = rest.subspan(report_bytes);
+  }
+  if (header->opcode == static_cast<uint8_t>(TpOpcode::selective_ack) ||
+      header->opcode == static_cast<uint8_t>(TpOpcode::selective_ack_cc)) {
     const auto holes = Saetph::parse(rest);
     if (!holes) return std::nullopt;
     return text + " | saetph" + fields_text(*holes);
@@ -69,12 +100,14 @@ void parse_packets() {
   for (std::string line; std::getline(std::cin, line);) {
     const size_t bar = line.find(" | ");
     Route route;
+    ReportForm form{};
     FieldReader reader(values_of(std::string_view(line).substr(0, bar)));
     visit_fields(route, reader);
+    reader("reports", form);
     const auto wire = from_hex(values_of(std::string_view(line).substr(bar + 3)).at("hex"));
     std::optional<std::string> layers;
     if (verify(wire, route.from, route.to, prefix) && wire.size() > icrc_bytes) {
-      layers = layers_of(std::span(wire).first(wire.size() - icrc_bytes));
+      layers = layers_of(std::span(wire).first(wire.size() - icrc_bytes), form);
     }
     std::cout << (layers ? "packet" + *layers : "refused") << "\n";
   }

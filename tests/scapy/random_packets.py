@@ -123,9 +123,36 @@ def ack(rng):
     status = rng.choice([0, 1, 2, 3, 5])
     if rng.random() < 0.5:
         return _rtph(rng, opcode=ub.TPACK, status=status, info=_bits(rng, 5))
+    return _rtph(rng, opcode=ub.TPSACK) / _saetph(rng)
+
+
+def _saetph(rng):
     count = rng.choice([64, 128, 256, 512, 1024])
     ones = [i for i in range(count) if rng.random() < 0.3]
-    return _rtph(rng, opcode=ub.TPSACK) / ub.SAETPH.of(_bits(rng, 24), count, ones)
+    return ub.SAETPH.of(_bits(rng, 24), count, ones)
+
+
+def _cetph(rng):
+    form = rng.choice(list(ub.REPORT_FORMS.values()))
+    if form is ub.LdcpCETPH:
+        return form(ack_seq=_bits(rng, 32), ce_seq=_bits(rng, 32))
+    if form is ub.CaqmCETPH:
+        return form(ack_seq=_bits(rng, 32), reserved=_bits(rng, 6), last_hop=_bits(rng, 1),
+                    increase=_bits(rng, 1), marked=_bits(rng, 8), hint=_bits(rng, 16))
+    return form(ack_seq=_bits(rng, 32), switch_queue=_bits(rng, 6), last_hop=_bits(rng, 1),
+                increase=_bits(rng, 1), marked=_bits(rng, 8), switched=_bits(rng, 1),
+                hint=_bits(rng, 15))
+
+
+def ack_cc(rng):
+    """Acknowledgements with a CETPH, and CNPs."""
+    opcode = rng.choice([ub.TPACK_CC, ub.TPSACK_CC, ub.CNP])
+    packet = _rtph(rng, opcode=opcode, status=rng.choice([0, 3]))
+    if opcode == ub.CNP:
+        return packet / ub.CnpCETPH(congestion=_bits(rng, 2), last_hop=_bits(rng, 1),
+                                    reserved=_bits(rng, 125))
+    packet /= _cetph(rng)
+    return packet / _saetph(rng) if opcode == ub.TPSACK_CC else packet
 
 
 def setup(rng):
@@ -153,7 +180,7 @@ def unknown_request(rng):
 
 
 def random_packets(rng, count):
-    makers = [request, request, request, response, filler, ack, setup]
+    makers = [request, request, request, response, filler, ack, ack_cc, setup]
     for i in range(count):
         yield RandomPacket(rng, makers[i % len(makers)](rng))
 
@@ -191,6 +218,12 @@ def malformed_packets(rng, rounds):
             short = ub.SAETPH(bitmap_size=size, bitmap=bytes(octets - 1))
             sack = bytes(_rtph(rng, opcode=ub.TPSACK) / short)
             yield "a bitmap that is cut", way.with_bytes(sack)
+        for opcode, octets in ((ub.TPACK_CC, 8), (ub.TPSACK_CC, 8), (ub.CNP, 16)):
+            report = bytes(_rtph(rng, opcode=opcode)) + rng.randbytes(rng.randrange(octets))
+            yield "a CETPH that is cut", way.with_bytes(report)
+        sack = bytes(_rtph(rng, opcode=ub.TPSACK_CC) / _cetph(rng) / _saetph(rng))
+        yield "a bitmap behind a CETPH that is cut", way.with_bytes(sack[:-1])
+        yield "a TPSACK-CC without its bitmap", way.with_bytes(sack[:24])
         response_cut = _rtph(rng) / ub.ATAH(opcode=ub.READ_RESPONSE)
         yield "a Read_response without OFSTETAH", way.with_bytes(bytes(response_cut))
         answer = _rtph(rng) / ub.ATAH(opcode=ub.TAACK) / Raw(b"data")

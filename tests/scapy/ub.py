@@ -24,7 +24,7 @@ ICRC_BYTES = 4
 # ---- transport layer (section 4.2)
 
 TP_OPCODES = {0: "UTP", 1: "data", 2: "TPACK", 3: "TPACK-CC", 5: "TPSACK", 6: "TPSACK-CC", 8: "CNP"}
-DATA, TPACK, TPSACK = 1, 2, 5
+DATA, TPACK, TPACK_CC, TPSACK, TPSACK_CC, CNP = 1, 2, 3, 5, 6, 8
 
 
 class _Transport(Packet):
@@ -62,6 +62,10 @@ class RTPH(_Transport):
     def guess_payload_class(self, payload):
         if self.opcode == TPSACK:
             return SAETPH
+        if self.opcode in (TPACK_CC, TPSACK_CC):
+            return report_form
+        if self.opcode == CNP:
+            return CnpCETPH
         if self.opcode != DATA:
             return Raw
         return UPIH32 if self.next == 1 else transaction_class(payload)
@@ -115,6 +119,63 @@ class UPIH32(Packet):
         return transaction_class(payload)
 
 
+class _CETPH(Packet):
+    """Ack_Seq and Ce_Seq are in units of 2 bytes."""
+
+    def guess_payload_class(self, payload):
+        selective = isinstance(self.underlayer, RTPH) and self.underlayer.opcode == TPSACK_CC
+        return SAETPH if selective else Raw
+
+
+class LdcpCETPH(_CETPH):
+    name = "CETPH (LDCP)"
+    fields_desc = [XIntField("ack_seq", 0), XIntField("ce_seq", 0)]
+
+
+class CaqmCETPH(_CETPH):
+    name = "CETPH (C-AQM)"
+    fields_desc = [
+        XIntField("ack_seq", 0),
+        BitField("reserved", 0, 6),
+        BitField("last_hop", 0, 1),  # Loc
+        BitField("increase", 0, 1),  # I
+        ByteField("marked", 0),  # C
+        ShortField("hint", 0),
+    ]
+
+
+class RateCETPH(_CETPH):
+    """OURS: UBQ lies in the reserved bits of C-AQM's form, and S in the first bit of its Hint."""
+
+    name = "CETPH (rate)"
+    fields_desc = [
+        XIntField("ack_seq", 0),
+        BitField("switch_queue", 0, 6),  # UBQ
+        BitField("last_hop", 0, 1),
+        BitField("increase", 0, 1),
+        ByteField("marked", 0),
+        BitField("switched", 0, 1),  # S
+        BitField("hint", 0, 15),
+    ]
+
+
+class CnpCETPH(Packet):
+    """AMBIGUOUS: the text says "ECN2 Loc1 then reserved". INFERRED: from the first bit on."""
+
+    name = "CETPH (CNP)"
+    fields_desc = [
+        BitField("congestion", 0, 2),  # ECN: 0 none, 1 minor, 3 severe
+        BitField("last_hop", 0, 1),
+        BitField("reserved", 0, 125),
+    ]
+
+
+# The form of the CETPH in a TPACK-CC or TPSACK-CC. The two ends agree on it beforehand, so it is
+# set here before such a packet is dissected.
+REPORT_FORMS = {1: LdcpCETPH, 3: CaqmCETPH, 4: RateCETPH}
+report_form = CaqmCETPH
+
+
 class SAETPH(Packet):
     """Bit i of the bitmap stands for RTPH.PSN + i. AMBIGUOUS: the order of bits within a byte is
     INFERRED to be least significant first (section 4.2: "SIM uses LSB-first")."""
@@ -140,6 +201,84 @@ class SAETPH(Packet):
 
     def guess_payload_class(self, payload):
         return Raw
+
+
+# ---- network layer on UB links (section 3), in network order: AMBIGUOUS, a simulator writes the
+# addresses of 16 bits in host order
+
+
+class CaqmCCI(Packet):
+    """Bit S is OURS; the text says that it is reserved."""
+
+    name = "CCI (C-AQM)"
+    fields_desc = [
+        BitField("mode", 0, 3),
+        BitField("last_hop", 0, 1),
+        BitField("switched", 0, 1),  # S
+        BitField("enabled", 0, 1),
+        BitField("congested", 0, 1),  # C
+        BitField("increase", 0, 1),  # I
+        ByteField("hint", 0),
+    ]
+
+
+class FecnRttCCI(Packet):
+    name = "CCI (FECN_RTT)"
+    fields_desc = [
+        BitField("mode", 2, 3),
+        BitField("last_hop", 0, 1),
+        BitField("timestamp", 0, 10),
+        BitField("fecn", 0, 2),
+    ]
+
+
+class FecnCCI(Packet):
+    name = "CCI (FECN)"
+    fields_desc = [
+        BitField("mode", 4, 3),
+        BitField("last_hop", 0, 1),
+        BitField("reserved", 0, 10),
+        BitField("fecn", 0, 2),
+    ]
+
+
+class Cna16NTH(Packet):
+    name = "NTH (CNA, 16 bits)"
+    fields_desc = [
+        ShortField("source", 0),
+        ShortField("destination", 0),
+        ShortField("cci", 0),
+        ByteField("lbf", 0),
+        BitField("service_level", 0, 4),
+        BitField("management", 0, 1),
+        BitField("next", 0, 3),
+    ]
+
+
+class Cna24NTH(Packet):
+    name = "NTH (CNA, 24 bits)"
+    fields_desc = [
+        X3BytesField("source", 0),
+        X3BytesField("destination", 0),
+        ShortField("cci", 0),
+        ByteField("lbf", 0),
+        BitField("service_level", 0, 4),
+        BitField("reserved", 0, 1),
+        BitField("next", 0, 3),
+    ]
+
+
+class IpNTH(Packet):
+    """AMBIGUOUS: the number of reserved bits is what 6 bytes leave. UBQ in them is OURS."""
+
+    name = "NTH (IP)"
+    fields_desc = [
+        ShortField("cci", 0),
+        BitField("reserved", 0, 1),
+        BitField("switch_queue", 0, 6),  # UBQ
+        BitField("permission", 0, 1),
+        X3BytesField("partition", 0),
+    ]
 
 
 # ---- transaction layer (section 5)

@@ -4,6 +4,7 @@
 """
 
 import ipaddress
+import itertools
 import random
 import subprocess
 import sys
@@ -19,7 +20,7 @@ except ImportError as problem:
 
 from scapy.packet import Raw
 
-from layers import LAYERS, fields_of, header_of, layers_of, parse_value
+from layers import LAYERS, expect_reports, fields_of, header_of, layers_of, parse_value
 from random_packets import RandomPacket, malformed_packets, random_packets, unknown_request
 
 EMIT_PACKETS, WIRE_VECTORS = sys.argv[1:3]
@@ -28,7 +29,9 @@ ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 12
 
 KINDS = {"write", "write_imm", "write_notify", "read", "send", "send_imm", "answer",
          "read_response", "filler", "keep_alive", "ack", "nak", "sack64", "sack128", "sack256",
-         "sack512", "sack1024", "open", "retry", "accept", "refuse", "reset", "close", "closed"}
+         "sack512", "sack1024", "ack_ldcp", "ack_caqm", "ack_rate", "nak_caqm", "sack_ldcp",
+         "sack_caqm", "sack_rate", "cnp", "open", "retry", "accept", "refuse", "reset", "close",
+         "closed"}
 
 
 def parse_line(line):
@@ -84,6 +87,7 @@ class LibraryToScapy(unittest.TestCase):
     def test_fields_are_the_same(self):
         for (_, about), *layers, (_, wire) in self.packets:
             with self.subTest(kind=about["kind"]):
+                expect_reports([name for name, _ in layers])
                 found = layers_of(ub.RTPH(bytes.fromhex(wire["hex"])))
                 self.assertEqual([name for name, _ in found], [name for name, _ in layers])
                 for (name, header), (_, fields) in zip(found, layers):
@@ -100,17 +104,20 @@ class LibraryToScapy(unittest.TestCase):
 class ScapyToLibrary(unittest.TestCase):
     """The library accepts the packets that scapy sends, and refuses malformed ones."""
 
-    def answers(self, packets):
+    def answers(self, packets, reports=itertools.repeat(3)):
+        """`reports` has the form of the CETPH for each packet."""
         lines = []
-        for source, destination, port, wire in packets:
-            lines.append(f"packet source={source.packed.hex()} source_port={port} "
+        for (source, destination, port, wire), form in zip(packets, reports):
+            lines.append(f"packet reports={form} source={source.packed.hex()} source_port={port} "
                          f"destination={destination.packed.hex()} destination_port={ub.UB_PORT}"
                          f" | wire hex={wire.hex()}")
         return run("parse", lines=lines)
 
     def test_fields_are_the_same(self):
         packets = list(random_packets(random.Random(SEED), ROUNDS * 30))
-        answers = self.answers(packet.on_the_wire() for packet in packets)
+        reports = [expect_reports([name for name, _ in layers_of(packet.sent)])
+                   for packet in packets]
+        answers = self.answers((packet.on_the_wire() for packet in packets), reports)
         self.assertEqual(len(answers), len(packets))
         for packet, answer in zip(packets, answers):
             with self.subTest(packet=packet.sent.summary()):

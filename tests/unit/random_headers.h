@@ -1,6 +1,8 @@
 #pragma once
 
 #include "base/prng.h"
+#include "wire/cetph.h"
+#include "wire/nth.h"
 #include "wire/setup_message.h"
 #include "wire/ta_chain.h"
 #include "wire/tp_headers.h"
@@ -135,6 +137,88 @@ inline Saetph random_header(Prng& prng) {
   Saetph out{.max_received = random24(prng), .bit_count = 64u << prng.below(5), .bits = {}};
   for (uint32_t word = 0; word < out.bit_count / 64; ++word) out.bits[word] = random64(prng);
   return out;
+}
+
+template <>
+inline LdcpCetph random_header(Prng& prng) {
+  return {.ack_seq = ByteCount(random32(prng)), .ce_seq = ByteCount(random32(prng))};
+}
+
+template <>
+inline CaqmCetph random_header(Prng& prng) {
+  return {.ack_seq = ByteCount(random32(prng)),
+          .last_hop = coin(prng),
+          .increase = coin(prng),
+          .marked = random8(prng),
+          .hint = random16(prng)};
+}
+
+template <>
+inline RateCetph random_header(Prng& prng) {
+  return {.ack_seq = ByteCount(random32(prng)),
+          .switch_queue = static_cast<uint8_t>(random_bits<6>(prng)),
+          .last_hop = coin(prng),
+          .increase = coin(prng),
+          .marked = random8(prng),
+          .switched = coin(prng),
+          .hint = static_cast<uint16_t>(random_bits<15>(prng))};
+}
+
+template <>
+inline CnpCetph random_header(Prng& prng) {
+  return {.congestion = static_cast<CnpCetph::Congestion>(random_bits<2>(prng)),
+          .last_hop = coin(prng)};
+}
+
+template <>
+inline CaqmCci random_header(Prng& prng) {
+  return {.last_hop = coin(prng),
+          .switched = coin(prng),
+          .enabled = coin(prng),
+          .congested = coin(prng),
+          .increase = coin(prng),
+          .hint = random8(prng)};
+}
+
+template <>
+inline FecnRttCci random_header(Prng& prng) {
+  return {.last_hop = coin(prng),
+          .timestamp = static_cast<uint16_t>(random_bits<10>(prng)),
+          .fecn = static_cast<Fecn>(random_bits<2>(prng))};
+}
+
+template <>
+inline FecnCci random_header(Prng& prng) {
+  return {.last_hop = coin(prng), .fecn = static_cast<Fecn>(random_bits<2>(prng))};
+}
+
+template <>
+inline Cna16Nth random_header(Prng& prng) {
+  return {.source = random16(prng),
+          .destination = random16(prng),
+          .cci = random16(prng),
+          .lbf = random8(prng),
+          .service_level = static_cast<uint8_t>(random_bits<4>(prng)),
+          .management = coin(prng),
+          .next = static_cast<uint8_t>(random_bits<3>(prng))};
+}
+
+template <>
+inline Cna24Nth random_header(Prng& prng) {
+  return {.source = random24(prng),
+          .destination = random24(prng),
+          .cci = random16(prng),
+          .lbf = random8(prng),
+          .service_level = static_cast<uint8_t>(random_bits<4>(prng)),
+          .next = static_cast<uint8_t>(random_bits<3>(prng))};
+}
+
+template <>
+inline IpNth random_header(Prng& prng) {
+  return {.cci = random16(prng),
+          .switch_queue = static_cast<uint8_t>(random_bits<6>(prng)),
+          .permission = coin(prng),
+          .partition = random24(prng)};
 }
 
 template <>

@@ -7,6 +7,7 @@ import pathlib
 import random
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ EMIT_PACKETS, URMA_PERF = sys.argv[2:4]
 DISSECTOR = ROOT / "tools/wireshark/uboe.lua"
 VECTORS = ROOT / "tests/golden/wire_vectors.txt"
 ROUNDS = 8
+KINDS = 32  # kinds of packets that emit_packets makes
 HERE, THERE = bytes.fromhex("0a000001"), bytes.fromhex("0a000002")
 WINDOW = bytes.fromhex("fd75726d610001020304050607000001")
 # Vectors that do not name this field have another value than zero.
@@ -94,17 +96,27 @@ def read_vectors():
 
 
 RTPH = "81 00 000001 000002 00 000100 00 000004 "
+RTPH_ACK_CC = "03 00 000001 000002 00 000100 00 000000 "
+RTPH_CNP = "08 00 000001 000002 00 000000 00 000000 "
 RTPH_SACK = "05 00 000001 000002 00 000100 00 000000 "
 UTPH = "00 01" + 14 * "00"
 ADDRESSES = "00 000001" + 32 * "00"
 MTETAH, OFSTETAH, MAETAH, TVETAH = 4 * "00", 4 * "00", 16 * "00", 4 * "00"
 SETUP_HEAD = UTPH + ADDRESSES + "00 10 0000 08 000000" + MTETAH + OFSTETAH
+# Headers of UB links, which are not in captures of UDP.
+ON_LINKS = ("cci_", "nth_")
+# The forms of a CETPH. Without an OPEN and an ACCEPT, each is shown.
+FORMS = {"cetph_ldcp", "cetph_caqm", "cetph_rate"}
 # The bytes before and behind a header, in a packet that contains it.
 EMBEDDED = {
     "rtph": ("", ""),
     "utph": ("", ""),
     "addresses": (UTPH, ""),
     "saetph": (RTPH_SACK, ""),
+    "cetph_ldcp": (RTPH_ACK_CC, ""),
+    "cetph_caqm": (RTPH_ACK_CC, ""),
+    "cetph_rate": (RTPH_ACK_CC, ""),
+    "cetph_cnp": (RTPH_CNP, ""),
     "btah": (RTPH, 64 * "00"),
     "atah": (RTPH, 4 * "00"),
     "maetah": (RTPH + "06 10 0001 00 000001", ""),
@@ -144,7 +156,8 @@ def check_header(header, expected, found, about):
 
 
 def test_golden_vectors():
-    vectors = [vector for vector in read_vectors() if vector[0] != "icrc"]
+    vectors = [vector for vector in read_vectors()
+               if vector[0] != "icrc" and not vector[0].startswith(ON_LINKS)]
     packets = [packet_around(header, fields["hex"]) for header, _, fields in vectors]
     icrcs = icrc_packets()
     found = dissected(packets + [packet for packet, _ in icrcs])
@@ -241,12 +254,15 @@ def check_layers(layers, found, about):
             check_header(header, fields, found, about)
     present = {field.split(".")[1] for field in found
                if field.count(".") == 2 and field.startswith("uboe.")}
-    assert present - {"icrc"} == {header for header, _ in layers} - {"data"}, (about, present)
+    expected = {header for header, _ in layers} - {"data"}
+    if expected & FORMS:
+        expected |= FORMS
+    assert present - {"icrc"} == expected, (about, present)
 
 
 def test_packets_of_every_kind():
     made = emitted()
-    assert len({route["kind"] for route, _, _ in made}) == 24
+    assert len({route["kind"] for route, _, _ in made}) == KINDS
     expected, packets = [], []
     for route, layers, wire in made:
         packets.append(on_ip(route, wire))
@@ -286,6 +302,43 @@ def test_packets_of_every_kind():
     assert others > 10 and taken < 10, (others, taken)
 
 
+def setup_packet(kind, features, from_tpn, to_tpn):
+    body = struct.pack(">BBBBIQQIIII", kind, 1, 0, 12, features, 1, 2, from_tpn, to_tpn, 3, 4)
+    return pcapng.with_icrc(HERE, THERE, bytes.fromhex(SETUP_HEAD) + body.ljust(64, b"\0"))
+
+
+def ack_packet(from_tpn, to_tpn):
+    head = bytes.fromhex("0300") + from_tpn.to_bytes(3, "big") + to_tpn.to_bytes(3, "big")
+    return pcapng.with_icrc(HERE, THERE, head + bytes(8 + 8))
+
+
+def forms_shown(found):
+    return {field.split(".")[1] for field in ours(found)} & FORMS
+
+
+def test_forms_that_were_agreed_on():
+    """Each direction has the form that its sender wants, if its receiver gives it."""
+    names = {1: "cetph_ldcp", 3: "cetph_caqm", 4: "cetph_rate"}
+    packets, expected = [], []
+    tpn = 16
+    for wanted, given in ((1, 0x0d), (3, 0x0d), (4, 0x0d), (4, 0x05), (0, 0x0d), (9, 0xff)):
+        for other in (1, 3):
+            tpn += 2
+            opener = 0x23 | 1 << 16 + other - 1 | wanted << 24
+            accepter = 0x23 | given << 16 | other << 24
+            packets += [setup_packet(1, opener, tpn, 0), setup_packet(3, accepter, tpn + 1, tpn),
+                        ack_packet(tpn + 1, tpn), ack_packet(tpn, tpn + 1)]
+            agreed = wanted in names and given >> wanted - 1 & 1
+            expected += [set(), set(), {names[wanted]} if agreed else FORMS, {names[other]}]
+    # An end without the feature has not offered anything, whatever its other bits are.
+    packets += [setup_packet(1, 0x040f0003, 1, 0), setup_packet(3, 0x030f0023, 2, 1),
+                ack_packet(2, 1), ack_packet(1, 2), ack_packet(5, 6)]
+    expected += [set(), set(), FORMS, FORMS, FORMS]
+    for number, (found, forms) in enumerate(zip(dissected(packets), expected)):
+        assert forms_shown(found) == forms, (number, forms, found)
+        assert found["uboe.icrc.status"] == [1] and "uboe.malformed" not in found, found
+
+
 # ---- broken packets
 
 def broken_packets():
@@ -322,7 +375,7 @@ def broken_packets():
 def cut_packets():
     """Packets that lack their end, and packets of which not all was captured."""
     packets = []
-    for route, _, wire in emitted()[:24]:
+    for route, _, wire in emitted()[:KINDS]:
         route = {**route, "destination_port": str(pcapng.UB_PORT)}
         packets += [on_ip(route, wire[:bytes_]) for bytes_ in range(1, len(wire))][-24:]
         packets += [(on_ip(route, wire), len(on_ip(route, wire)) - less) for less in (1, 5, 20)]

@@ -40,6 +40,9 @@ local SETUP_TYPES = { [1] = "OPEN", [2] = "RETRY", [3] = "ACCEPT", [4] = "REFUSE
   [11] = "NOTED" }
 local SETUP_REASONS = { [0] = "none", [1] = "version", [2] = "restarted", [3] = "no resources",
   [4] = "leaving", [5] = "idle" }
+-- Forms of a CETPH, as set-up has them.
+local FORMS = { [0] = "none", [1] = "LDCP", [2] = "CNP", [3] = "C-AQM", [4] = "rate" }
+local CNP_CONGESTION = { [0] = "none", [1] = "minor", [3] = "severe" }
 local CHECKSUM = { [0] = "bad", [1] = "good", [2] = "unverified" }
 
 -- ---- headers
@@ -114,6 +117,30 @@ local ADDRESSES = header("addresses", "UPIH32 and EIDH256", 36, {
 local SAETPH = header("saetph", "SAETPH, selective acknowledgement", 4, {
   number("bitmap_size", "BitMapSize", 0, 1, 0x07),
   number("max_received", "MaxRcvPSN", 1, 3),
+})
+local CETPH_LDCP = header("cetph_ldcp", "CETPH, congestion (LDCP)", 8, {
+  number("ack_seq", "Ack_Seq, units of 2 bytes", 0, 4),
+  number("ce_seq", "Ce_Seq, units of 2 bytes", 4, 4),
+})
+local CETPH_CAQM = header("cetph_caqm", "CETPH, congestion (C-AQM)", 8, {
+  number("ack_seq", "Ack_Seq, units of 2 bytes", 0, 4),
+  flag("last_hop", "Loc: at the last switch", 4, 0x02),
+  flag("increase", "I: increases were granted", 4, 0x01),
+  number("marked", "C: packets that met congestion", 5, 1),
+  number("hint", "Hint, the sum that was granted", 6, 2),
+})
+local CETPH_RATE = header("cetph_rate", "CETPH, congestion (rate)", 8, {
+  number("ack_seq", "Ack_Seq, units of 2 bytes", 0, 4),
+  number("switch_queue", "UBQ, code of the time in queues of switches", 4, 1, 0xfc),
+  flag("last_hop", "Loc: at the last switch", 4, 0x02),
+  flag("increase", "I: increases were granted", 4, 0x01),
+  number("marked", "C: packets that met congestion", 5, 1),
+  flag("switched", "S: a UB switch forwarded packets", 6, 0x80),
+  number("hint", "Sum that was granted, or with marks the least rate code", 6, 2, 0x7fff),
+})
+local CETPH_CNP = header("cetph_cnp", "CETPH, congestion (CNP)", 16, {
+  number("congestion", "ECN", 0, 1, 0xc0, CNP_CONGESTION),
+  flag("last_hop", "Loc: at the last switch", 0, 0x20),
 })
 local BTAH = header("btah", "BTAH, request", 8, {
   number("opcode", "TAOpcode", 0, 1, nil, TA_OPCODES),
@@ -330,6 +357,36 @@ local function check_icrc(tvb, pinfo)
   return bxor(crc, sent) == 0, crc
 end
 
+-- ---- the forms of CETPH that the ends of a channel have agreed on
+
+local CETPHS = { [1] = CETPH_LDCP, [3] = CETPH_CAQM, [4] = CETPH_RATE }
+-- What OPEN and ACCEPT offer, by the TPN of their sender; and the form, by the TPN of the end that
+-- is sent the CETPH.
+local offers, agreed = {}, {}
+function uboe.init() offers, agreed = {}, {} end
+
+local function offered_by(features)
+  if band(features, 0x20) == 0 then return { gives = 0, wants = 0 } end
+  return { gives = band(rshift(features, 16), 0xff), wants = band(rshift(features, 24), 0x0f) }
+end
+
+local function agreed_form(sender, receiver)
+  local form = sender.wants
+  if form < 1 or form > 4 or band(rshift(receiver.gives, form - 1), 1) == 0 then return 0 end
+  return form
+end
+
+local function note_offer(is_open, from, to, features)
+  local offer = offered_by(features)
+  if is_open then
+    offers[from] = offer
+  elseif offers[to] and from ~= 0 and to ~= 0 then
+    agreed[to] = agreed_form(offers[to], offer)
+    agreed[from] = agreed_form(offer, offers[to])
+  end
+  return offer
+end
+
 -- ---- a packet, from the front to the end
 
 local Packet = {}
@@ -480,6 +537,9 @@ function Packet:take_setup()
     local mtu = self:byte(at + 3)
     self:say("TPN 0x%06x PSN %d MTU %s", self.tvb(at + 24, 4):uint(), self.tvb(at + 32, 4):uint(),
       mtu <= 16 and string.format("%d", 2 ^ mtu) or "2^" .. mtu)
+    local offer = note_offer(kind == 1, self.tvb(at + 24, 4):uint(), self.tvb(at + 28, 4):uint(),
+      self.tvb(at + 4, 4):uint())
+    if offer.wants > 0 then self:say("wants reports: %s", FORMS[offer.wants] or "unknown form") end
   elseif kind == 4 then
     local reason = SETUP_REASONS[self:byte(at + 2)] or "for an unknown reason"
     self:complain(refused, reason)
@@ -544,16 +604,37 @@ function Packet:take_bitmap(first_psn)
   self:take_data(false)
 end
 
+-- Takes a CETPH that is sent to this TPN. If no OPEN and ACCEPT in the capture say which form it
+-- has, it is shown in all forms.
+function Packet:take_report(to)
+  local form = CETPHS[agreed[to] or 0]
+  if form then return self:take(form) end
+  local first = self.at
+  for _, one in pairs(CETPHS) do
+    self.at = first
+    if not self:take(one) then return nil end
+  end
+  return true
+end
+
 function Packet:take_acknowledgement(kind, at)
   local first_psn = self.tvb(at + 9, 3):uint()
-  local is_error = self:byte(at + 12) == 0x60
-  local name = (kind == 2 and is_error) and "TPNAK" or TP_OPCODES[kind]
-  self:say("%s PSN %d", name, first_psn)
-  if name == "TPNAK" then self:complain(again, "a PSN error: it wants all from there on") end
-  if kind == 5 then return self:take_bitmap(first_psn) end
-  if kind == 2 then return self:take_data(false) end
-  self:complain(unknown, "an acknowledgement of this kind")
-  self:rest(undecoded)
+  local is_error = (kind == 2 or kind == 3) and self:byte(at + 12) == 0x60
+  self:say("%s PSN %d", is_error and TP_OPCODES[kind]:gsub("ACK", "NAK") or TP_OPCODES[kind],
+    first_psn)
+  if is_error then self:complain(again, "a PSN error: it wants all from there on") end
+  local reports = kind == 3 or kind == 6
+  if reports and not self:take_report(self.tvb(at + 5, 3):uint()) then
+    return self:rest(undecoded)
+  end
+  if kind >= 5 then return self:take_bitmap(first_psn) end
+  self:take_data(false)
+end
+
+function Packet:take_notification()
+  self:say("CNP")
+  if not self:take(CETPH_CNP) then return self:rest(undecoded) end
+  self:take_data(false)
 end
 
 function Packet:take_rtp()
@@ -571,6 +652,7 @@ function Packet:take_rtp()
   if kind == 2 or kind == 3 or kind == 5 or kind == 6 then
     return self:take_acknowledgement(kind, at)
   end
+  if kind == 8 then return self:take_notification() end
   if kind ~= 1 then
     self:say("%s", TP_OPCODES[kind] or "unknown")
     self:complain(unknown, "this TPOpcode")
@@ -681,7 +763,8 @@ udp_port:add(CTP_PORT, uboe)
 
 -- On any other port: the ICRC must be valid, which the last bytes of other packets are not by
 -- chance.
-local POSSIBLE = { [0x00] = true, [0x01] = true, [0x81] = true, [0x02] = true, [0x05] = true }
+local POSSIBLE = { [0x00] = true, [0x01] = true, [0x81] = true, [0x02] = true, [0x03] = true,
+  [0x05] = true, [0x06] = true, [0x08] = true }
 uboe:register_heuristic("udp", function(tvb, pinfo, tree)
   local bytes = tvb:len()
   if bytes < 20 or bytes % 4 ~= 0 or not POSSIBLE[tvb(0, 1):uint()] then return false end

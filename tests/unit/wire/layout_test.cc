@@ -120,5 +120,24 @@ TEST_CASE("a layout reads members, ignores constants and reserved bits, and chec
   CHECK(untouched.number == 7);
 }
 
+struct Sums {
+  static constexpr size_t size = 2;
+  uint16_t most = 0, other = 0;
+  using Layout =
+      HeaderLayout<size, SaturatingMember<&Sums::most, 0, 5>, Member<&Sums::other, 5, 11>>;
+};
+
+TEST_CASE("a saturating member is written as the largest value that fits, and read as any other") {
+  for (const uint32_t value : {0u, 1u, 30u, 31u, 32u, 64u, 0xffffu}) {
+    Sums sums;
+    sums.most = static_cast<uint16_t>(value);
+    sums.other = 0x2a5;
+    std::array<std::byte, Sums::size> wire;
+    Sums::Layout::write(sums, HeaderBytes<Sums::size>(wire));
+    CHECK(read_header<Sums>(wire).most == std::min(value, 31u));
+    CHECK(read_header<Sums>(wire).other == 0x2a5);
+  }
+}
+
 }  // namespace
 }  // namespace urma::test
