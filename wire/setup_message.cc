@@ -13,6 +13,10 @@ constexpr unsigned trigger_shift = 9;
 constexpr uint32_t trigger_mask = 3;
 constexpr uint32_t asks_to_drop = 1 << 11;
 constexpr uint32_t last_trigger = 2;
+constexpr unsigned gives_shift = 16;
+constexpr uint32_t gives_mask = 0xff;
+constexpr unsigned wants_shift = 24;
+constexpr uint32_t wants_mask = 0xf;
 
 // Padding that makes a packet large; the receiver ignores its value.
 alignas(64) constexpr std::array<std::byte, 9216> zeros{};
@@ -41,6 +45,23 @@ Retransmission followed_by(Retransmission ours, uint32_t features) {
   ours.trigger = Retransmission::Trigger::rack;
   ours.keeps_out_of_order = true;
   return ours;
+}
+
+uint32_t features_of(const ReportOffer& offer) {
+  if (offer == ReportOffer{}) return 0;
+  return feature_reports | uint32_t{offer.gives.bits} << gives_shift |
+         uint32_t{number(offer.wants)} << wants_shift;
+}
+
+ReportOffer offered_by(uint32_t features) {
+  if ((features & feature_reports) == 0) return {};
+  const auto wants = static_cast<ReportForm>(features >> wants_shift & wants_mask);
+  return {.gives = {static_cast<uint8_t>(features >> gives_shift & gives_mask)},
+          .wants = wants <= ReportForm::rate ? wants : ReportForm::none};
+}
+
+ReportForm agreed_form(const ReportOffer& sender, const ReportOffer& receiver) {
+  return receiver.gives.contain(sender.wants) ? sender.wants : ReportForm::none;
 }
 
 std::optional<SetupMessage> SetupMessage::parse(HeaderView<size> in) {

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "urma/core/retransmission.h"
+#include "wire/cetph.h"
 #include "wire/frame.h"
 #include "wire/path_list.h"
 #include "wire/ta_chain.h"
@@ -51,6 +52,9 @@ inline constexpr uint32_t feature_paths = 1 << 2;
 inline constexpr uint32_t feature_sequences = 1 << 3;
 // The sender understands messages of type `paths`.
 inline constexpr uint32_t feature_new_paths = 1 << 4;
+// Open, accept: the sender understands CETPH, and makes the offer in the bits below (`offered_by`).
+// An accept has it only if the open had it.
+inline constexpr uint32_t feature_reports = 1 << 5;
 
 // Returns how the peer is to receive the sender's packets in this mode, as bits of `features`.
 uint32_t features_of(const Retransmission& mode);
@@ -59,6 +63,22 @@ Retransmission asked_by(uint32_t features);
 // Returns `ours` if the peer has feature_retransmission; else a mode that requires nothing of the
 // peer.
 Retransmission followed_by(Retransmission ours, uint32_t features);
+
+// How one end takes part in reports of congestion.
+struct ReportOffer {
+  ReportForms gives;                    // the forms in which it can report about data it receives
+  ReportForm wants = ReportForm::none;  // the form that it needs for the data it sends
+
+  friend bool operator==(const ReportOffer&, const ReportOffer&) = default;
+};
+// Returns the offer as bits of `features`; 0 for the default offer, so that such an end sends what
+// versions without reports send.
+uint32_t features_of(const ReportOffer& offer);
+// The inverse of features_of. A form that this version does not know counts as none.
+ReportOffer offered_by(uint32_t features);
+// Returns the form in which data from `sender` to `receiver` is reported. The directions of a
+// channel agree independently. If the result is none, the sender must react to loss alone.
+ReportForm agreed_form(const ReportOffer& sender, const ReportOffer& receiver);
 
 // The transport that carries a set-up message (UB 4.1.3): UTP where packets may be lost, CTP where
 // they are not.

@@ -160,6 +160,15 @@ void check_byte_count(Packet in) {
   }
 }
 
+void check_offer(Packet in) {
+  if (in.size() < 4) return;
+  const auto features = static_cast<uint32_t>(load_be<4>(in.data()));
+  const ReportOffer offer = offered_by(features);
+  require(offered_by(features_of(offer)) == offer, "an offer is written as it was read");
+  const ReportForm form = agreed_form(offer, {.gives = {0xff}});
+  require(form == offer.wants && form <= ReportForm::rate, "only known forms are agreed on");
+}
+
 void check_all(Packet in) {
   constexpr std::byte version_zero{0x3f};
   constexpr std::byte any{0xff};
@@ -188,6 +197,7 @@ void check_all(Packet in) {
   check_header<IpNth>(in);
   check_saetph(in);
   check_byte_count(in);
+  check_offer(in);
   check_request(in);
   check_response(in);
   check_setup(in);

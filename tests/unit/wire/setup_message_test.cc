@@ -184,5 +184,43 @@ TEST_CASE("the mode in `features` is read, and an older peer is asked for the de
   CHECK(asked_by(features_of(gbn_fast) | 0xffff0000) == gbn_fast);
 }
 
+TEST_CASE("each offer of reports is read as it was written, beside any retransmission mode") {
+  for (unsigned gives = 0; gives < 256; ++gives) {
+    for (unsigned wants = 0; wants <= number(ReportForm::rate); ++wants) {
+      const ReportOffer offer{.gives = {static_cast<uint8_t>(gives)},
+                              .wants = static_cast<ReportForm>(wants)};
+      const uint32_t features = features_of(gbn_fast) | feature_filler | features_of(offer);
+      REQUIRE(offered_by(features) == offer);
+      REQUIRE(asked_by(features) == gbn_fast);
+    }
+  }
+  constexpr uint32_t offered = feature_reports | 0x0f00'0000u | 0x00ff'0000u;
+  CHECK(features_of({.gives = {0xff}, .wants = static_cast<ReportForm>(15)}) == offered);
+}
+
+TEST_CASE("an end that reports nothing and reacts to loss alone sends what older versions send") {
+  CHECK(features_of(ReportOffer{}) == 0);
+  CHECK(offered_by(0) == ReportOffer{});
+  // Without its feature bit nothing is an offer.
+  CHECK(offered_by(~feature_reports) == ReportOffer{});
+}
+
+TEST_CASE("a wanted form of reports that is unknown counts as none") {
+  for (uint32_t wants = 5; wants < 16; ++wants) {
+    CHECK(offered_by(feature_reports | wants << 24).wants == ReportForm::none);
+  }
+}
+
+TEST_CASE("the directions of a channel agree on their reports independently") {
+  const ReportOffer old;
+  const ReportOffer reports{.gives = ReportForms{}.with(ReportForm::caqm).with(ReportForm::ldcp)};
+  const ReportOffer caqm{.gives = ReportForms{}.with(ReportForm::rate), .wants = ReportForm::caqm};
+  CHECK(agreed_form(caqm, old) == ReportForm::none);
+  CHECK(agreed_form(old, caqm) == ReportForm::none);
+  CHECK(agreed_form(caqm, reports) == ReportForm::caqm);
+  CHECK(agreed_form(reports, caqm) == ReportForm::none);
+  CHECK(agreed_form(caqm, caqm) == ReportForm::none);
+}
+
 }  // namespace
 }  // namespace urma::test
