@@ -79,6 +79,9 @@ Result<SettingList> Device::settings() {
          "allocated memory is mapped by peers: writes and reads are copies");
     out.push_back({"carries", carried(facts.carries), Origin::driver, "a property of the medium",
                    "the congestion signals that packets carry: ecn, cci, lbf, vl"});
+    out.push_back({"scheduling_delay", duration_text(facts.scheduling_delay), Origin::driver,
+                   "a property of the medium",
+                   "how late this device may run on a machine with a vacant processor"});
     fact("virtual_time", state_->runner->simulated(), "time passes only while a thread waits");
     if (facts.mapped.base != nullptr) out.push_back(past_caches(past_caches_from));
     add_options(out, state_->options, state_->congestion);

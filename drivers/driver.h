@@ -68,6 +68,11 @@ struct PortFacts {
     bool vl = false;
   };
   Carries carries = {};
+  // How late an end may run: the longest time from the arrival of a packet, or the expiry of a
+  // timer, until the engine runs, on a machine that has a processor for it. A time that waits for
+  // an end has to include it: the delay of an acknowledgement, the time before a probe, the least
+  // time-out, and how far a packet may be behind those of other routes.
+  Duration scheduling_delay = std::chrono::milliseconds(1);
   // The mapped segments; empty if the port has no `memory`.
   MappedMemory mapped = {};
   // The file whose file system has the memory for the ways to peers. The path is empty if there is

@@ -111,6 +111,7 @@ PathsPort::PathsPort(std::vector<std::unique_ptr<PacketPort>> ports, Balance bal
     facts_.mtu = std::min(facts_.mtu, facts.mtu);
     facts_.buffer_bytes = std::min(facts_.buffer_bytes, facts.buffer_bytes);
     facts_.reorders = facts_.reorders || facts.reorders;
+    facts_.scheduling_delay = std::max(facts_.scheduling_delay, facts.scheduling_delay);
     facts_.carries = common(facts_.carries, facts.carries);
     description += (i == 0 ? ": " : "; ") + facts.description;
     for (Setting setting : facts.settings) {

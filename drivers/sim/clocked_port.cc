@@ -16,6 +16,7 @@ ClockedPort::ClockedPort(std::shared_ptr<Network> network, std::unique_ptr<Packe
       ways_(inner_->ways()),
       bell_(*inner_->bell()) {
   facts_.description += ", virtual time";
+  facts_.scheduling_delay = {};
   facts_.settings.insert(facts_.settings.end(), options.begin(), options.end());
   bell_.drowse();
   network_->add(*this);

@@ -21,6 +21,8 @@ void read_port_options(OptionReader& options, sim::Port::Settings& settings, uin
   settings.lateness.read_options(options);
   options.address("address", settings.address,
                   {"its address", "the next free one, fd00::1 and up"});
+  options.duration("scheduling_delay", settings.scheduling_delay,
+                   {"how late this device runs after an arrival or a timer, at random up to this"});
   settings.impairment.read_options(options);
   settings.mtu = static_cast<uint32_t>(mtu);
   settings.buffer_bytes = static_cast<uint32_t>(buffer);

@@ -50,10 +50,22 @@ std::shared_ptr<Network> Network::named(const std::string& name, uint64_t seed) 
 }
 
 void Network::attach(Driven& driven, const Endpoint& at) {
-  for (Engine& engine : engines_) {
-    if (engine.driven == &driven) return engine.at.push_back(at);
+  auto engine = std::ranges::find(engines_, &driven, &Engine::driven);
+  if (engine == engines_.end()) {
+    engine = engines_.insert(engine, {.driven = &driven, .at = {}, .next = now_});
   }
-  engines_.push_back({&driven, {at}, now_});
+  engine->at.push_back(at);
+  for (const Port* port : ports_) {
+    if (port == nullptr || !(port->facts_.self == at)) continue;
+    engine->most_late = std::max(engine->most_late, port->settings_.scheduling_delay);
+  }
+}
+
+// Draws how much later than it should an engine runs.
+Duration Network::late(const Engine& engine) {
+  if (engine.most_late == Duration{}) return {};
+  return Duration(
+      static_cast<int64_t>(prng_.below(static_cast<uint64_t>(engine.most_late.count()))));
 }
 
 void Network::detach(Driven& driven) {
@@ -68,7 +80,9 @@ void Network::poke(Driven& driven) {
 
 void Network::wake(const Endpoint& at) {
   for (Engine& engine : engines_) {
-    if (engine.lives_at(at)) engine.next = std::min(engine.next, now_);
+    // Several packets wake it once.
+    if (engine.next <= now_ + engine.most_late || !engine.lives_at(at)) continue;
+    engine.next = now_ + late(engine);
   }
 }
 
@@ -103,8 +117,12 @@ bool Network::step(Time until) {
   for (size_t i = 0; i < engines_.size(); ++i) {
     if (engines_[i].stopped || engines_[i].next > now_) continue;
     Driven* driven = engines_[i].driven;
-    const Time wanted = std::max(driven->pass(now_), now_ + pass_cost);
-    if (i < engines_.size() && engines_[i].driven == driven) engines_[i].next = wanted;
+    const Time wanted = driven->pass(now_);
+    if (i >= engines_.size() || engines_[i].driven != driven) continue;
+    // An engine that has more to do keeps its processor.
+    const bool sleeps = wanted > now_ + pass_cost && wanted != never;
+    engines_[i].next = std::max(wanted, now_ + pass_cost);
+    if (sleeps) engines_[i].next += late(engines_[i]);
   }
   return true;
 }
@@ -286,6 +304,7 @@ Result<std::unique_ptr<PacketPort>> Port::open(const std::shared_ptr<Network>& n
                   .buffer_bytes = settings.buffer_bytes,
                   .reorders = settings.impairment.reorders(),
                   .carries = {.ecn = true},
+                  .scheduling_delay = settings.scheduling_delay,
                   .description = "simulated network, virtual time",
                   .settings = settings.options};
   for (const Setting& setting : std::initializer_list<Setting>{

@@ -91,6 +91,7 @@ class Network final : public VirtualClock {
     Driven* driven;
     std::vector<Endpoint> at;
     Time next;
+    Duration most_late{};  // `scheduling_delay` of its ports
     bool stopped = false;
 
     bool lives_at(const Endpoint& endpoint) const {
@@ -112,6 +113,7 @@ class Network final : public VirtualClock {
   void run_port_at(Port& port, Time at);
   bool dead(const Endpoint& at) const;
   void hear_bells();
+  Duration late(const Engine& engine);
   Time next_event() const;
   void handle(const Event& event);
   void deliver(uint32_t packet);
@@ -152,6 +154,7 @@ class Port final : public PacketPort {
     uint32_t buffer_bytes = 4 << 20;
     Impairment impairment;
     Lateness lateness;
+    Duration scheduling_delay{};
     SettingList options = {};  // the options as they were read, for PortFacts::settings
   };
   static Result<std::unique_ptr<PacketPort>> open(const std::shared_ptr<Network>& network,

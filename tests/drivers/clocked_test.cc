@@ -44,6 +44,62 @@ struct Sleeper final : drivers::VirtualClock::Driven {
   }
 };
 
+TEST_CASE("an engine runs late, up to scheduling_delay= of its port, and others at the time due") {
+  PortPair ports("sim:late-end?scheduling_delay=1ms", "sim:late-end");
+  CHECK(ports.a->facts().scheduling_delay == 1ms);
+  CHECK(ports.b->facts().scheduling_delay == 0ns);
+  Sleeper late(*ports.a);
+  Sleeper punctual(*ports.b);
+  const auto run_for = [&](Duration time) {
+    const Time until = ports.now() + time;
+    while (ports.now() < until) ports.clock()->step(until);
+  };
+  Duration least = 1h;
+  Duration most{};
+  for (unsigned i = 0; i < 200; ++i) {
+    run_for(5ms);
+    const Time arrives = ports.now() + 1us;  // the least delay of a network
+    REQUIRE(send_packet(ports, *ports.b, ports.a->facts().self, packet_of(60, i)));
+    REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(60, i)));
+    const int before = late.passes;
+    run_for(2ms);
+    CHECK(late.passes == before + 1);
+    least = std::min(least, late.last - arrives);
+    most = std::max(most, late.last - arrives);
+    CHECK(punctual.last == arrives);
+  }
+  CHECK(least >= 0ns);
+  CHECK(least < 100us);
+  CHECK(most > 900us);
+  CHECK(most < 1ms);
+}
+
+// Wants to run again 1 ms later, a hundred times.
+struct Metronome final : drivers::VirtualClock::Driven {
+  std::vector<Duration> late;
+  Time due{};
+
+  Time pass(Time now) override {
+    if (due != Time{}) late.push_back(now - due);
+    due = now + 1ms;
+    return late.size() < 100 ? due : never;
+  }
+};
+
+TEST_CASE("the timers of an engine expire late, up to scheduling_delay= of its port") {
+  for (const std::string delay : {"0s", "300us"}) {
+    const auto port = PortPair::open("sim:late-timer-" + delay + "?scheduling_delay=" + delay);
+    Metronome metronome;
+    port->clock()->attach(metronome, port->facts().self);
+    while (metronome.late.size() < 100) port->clock()->step(port->clock()->now() + 1s);
+    port->clock()->detach(metronome);
+    const auto [least, most] = std::ranges::minmax(metronome.late);
+    CHECK(least >= 0ns);
+    CHECK(most < 300us);
+    CHECK((most > 200us) == (delay == "300us"));
+  }
+}
+
 TEST_CASE("ringing a bell wakes its owner after the network's delay, unless the owner is stopped") {
   const WindowFile window("clocked");
   const std::string text = "sim(net=clocked-bell):" + window.device("");
