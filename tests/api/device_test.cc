@@ -230,7 +230,7 @@ TEST_CASE("a device reports its settings and the source of each") {
   is("address", to_string(device.endpoint()), Origin::drawn);
   is("mtu", "2K", Origin::driver);
   is("lossless", "no", Origin::driver);
-  is("scheduling_delay", "0ns", Origin::driver);
+  is("scheduling_delay", "0s", Origin::driver);
   is("carries", "ecn", Origin::driver);
   is("virtual_time", "yes", Origin::driver);
   is("operation_timeout", "3s", Origin::option);
