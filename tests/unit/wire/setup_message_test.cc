@@ -196,6 +196,12 @@ TEST_CASE("each offer of reports is read as it was written, beside any retransmi
   }
   constexpr uint32_t offered = feature_reports | 0x0f00'0000u | 0x00ff'0000u;
   CHECK(features_of({.gives = {0xff}, .wants = static_cast<ReportForm>(15)}) == offered);
+  // The bits of docs/protocol.md, and of the OPEN in tests/golden/wire_vectors.txt.
+  const ReportForms gives =
+      ReportForms{}.with(ReportForm::ldcp).with(ReportForm::caqm).with(ReportForm::rate);
+  CHECK(features_of({.gives = gives, .wants = ReportForm::rate}) == 0x040d0020);
+  CHECK(features_of({.gives = ReportForms{}.with(ReportForm::cnp)}) == 0x00020020);
+  CHECK(features_of({.gives = {}, .wants = ReportForm::ldcp}) == 0x01000020);
 }
 
 TEST_CASE("an end that reports nothing and reacts to loss alone sends what older versions send") {
