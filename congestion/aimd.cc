@@ -24,6 +24,7 @@ void Aimd::clamp() {
 }
 
 void Aimd::handle(const Acknowledged& event) {
+  if (event.bytes == 0) return;
   // A window that is not full says nothing about the path, so it does not grow.
   if (event.inflight_bytes * 2 < window_) return;
   if (window_ < threshold_) {

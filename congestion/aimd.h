@@ -11,8 +11,12 @@ class Aimd final : public Controller {
  public:
   explicit Aimd(const Settings& settings);
 
+  Signal request(const Sent&) override { return {}; }
   void handle(const Acknowledged& event) override;
   void handle(const Lost& event) override;
+  void handle(const Notified&) override {}
+  void handle(const Spurious&) override {}
+  Allowance allowance(Time) const override { return {window_, Time::min()}; }
   uint64_t window_bytes() const override { return window_; }
 
  private:

@@ -5,15 +5,41 @@
 #include <span>
 #include <string_view>
 
+#include "congestion/signal.h"
 #include "urma/core/time.h"
 
 namespace urma::congestion {
 
+// A packet that leaves now.
+struct Sent {
+  Time now;
+  uint64_t number;  // any that differs for each packet, such as the unwrapped PSN
+  uint32_t bytes;
+  bool again;               // a retransmission
+  uint64_t inflight_bytes;  // before this packet
+};
+
+// The news of one acknowledgement about the packets that arrived since the one before.
+struct Feedback {
+  uint32_t marked_packets = 0;  // with C
+  uint64_t marked_bytes = 0;    // with the mark "congestion experienced" of ECN
+  bool increase = false;        // I: the switches let the sender send more
+  bool last_hop = false;        // Loc
+  bool switched = false;        // S
+  // The sum of the increases that were granted, in units of 32 bytes. caqm_r, if there are packets
+  // with C: the least of their rate codes.
+  uint16_t hint = 0;
+  uint8_t switch_queue = 0;  // UBQ: the largest
+};
+
 struct Acknowledged {
   Time now;
-  Duration rtt;             // smoothed
-  uint64_t bytes;           // newly acknowledged
-  uint64_t inflight_bytes;  // before this acknowledgement
+  Duration rtt;                        // smoothed
+  uint64_t bytes;                      // newly acknowledged; may be zero if there is feedback
+  uint64_t inflight_bytes;             // before this acknowledgement
+  Duration sample{};                   // the round trip of this acknowledgement; zero if unknown
+  Duration least_rtt{};                // zero if unknown
+  const Feedback* feedback = nullptr;  // null if there is nothing new; valid during the call
 };
 
 struct Lost {
@@ -23,27 +49,74 @@ struct Lost {
   bool timed_out;  // no packet was received for a retransmission time-out
 };
 
-// Decides the window of one channel, which owns it and calls it on the engine's thread. It knows no
-// packets and no peers. Each event is a struct, so that a new field changes no signature.
+// A congestion notification packet (CNP, UB 6.6.1).
+struct Notified {
+  Time now;
+  Duration rtt;   // smoothed
+  bool severe;    // its ECN field is 3
+  bool last_hop;  // Loc
+};
+
+// The packets of the last loss arrived after all, so the reaction to it was wrong.
+struct Spurious {
+  Time now;
+};
+
+struct Allowance {
+  uint64_t window_bytes;  // how many bytes may be in flight
+  Time not_before;        // when the next packet may leave
+};
+
+// Decides for one channel or route when how much may be sent. Its owner calls it on the engine's
+// thread. It knows no packets and no peers, reads no clock and has no timers. Each event is a
+// struct, so that a new field changes no signature.
+//
+// A window below one packet is expressed by time: the window is one packet, and `not_before` is
+// later. A packet may leave although the window is full if nothing is in flight, but never before
+// `not_before`.
 class Controller {
  public:
   static constexpr size_t storage = 64;
 
   virtual ~Controller() = default;
+  // Called once for each packet that leaves, retransmissions included. Returns what the packet asks
+  // of the switches, and moves `not_before` to the departure after it.
+  virtual Signal request(const Sent& event) = 0;
   virtual void handle(const Acknowledged& event) = 0;
   virtual void handle(const Lost& event) = 0;
+  virtual void handle(const Notified& event) = 0;
+  virtual void handle(const Spurious& event) = 0;
+  virtual Allowance allowance(Time now) const = 0;
+  // The window of `allowance`, for owners of controllers that do not pace.
   virtual uint64_t window_bytes() const = 0;
 };
 
 struct Settings {
   uint32_t packet_bytes = 4096;    // the channel's MTU
   uint64_t limit_bytes = 4 << 20;  // the window never exceeds what the receiver can buffer
+  double bytes_per_second = 0;     // of this host's link; zero if unknown
+  Duration base_rtt{};  // without queues; if zero, the least one that was measured counts
+  // How late an end may run: a controller that reads delays takes so much for no queue, and a
+  // sender that was late may catch up with so much of its schedule.
+  Duration lateness{};
+  uint32_t seed = 0;  // another one for each channel
+};
+
+// The feedback that the receiver has to return to the sender, and the part of switches in it.
+enum class Needs : uint8_t {
+  nothing,
+  marks,          // ECN, and the number of marked bytes in acknowledgements
+  notifications,  // ECN, and CNPs
+  increases,      // C-AQM as in UB 6.6.1.3
+  rates,          // C-AQM with rate codes as hints
 };
 
 struct ControllerKind {
   std::string_view name;
   std::string_view summary;
   Controller* (*make)(void* storage, const Settings& settings);
+  Needs needs = Needs::nothing;
+  bool paces = false;  // `request` has to be called, and `not_before` to be kept
 };
 
 std::span<const ControllerKind> controllers();

@@ -10,8 +10,12 @@ class Fixed final : public Controller {
  public:
   explicit Fixed(const Settings& settings) : window_(settings.limit_bytes) {}
 
+  Signal request(const Sent&) override { return {}; }
   void handle(const Acknowledged&) override {}
   void handle(const Lost&) override {}
+  void handle(const Notified&) override {}
+  void handle(const Spurious&) override {}
+  Allowance allowance(Time) const override { return {window_, Time::min()}; }
   uint64_t window_bytes() const override { return window_; }
 
  private:

@@ -4,6 +4,9 @@
 
 namespace urma::congestion {
 
+// Increases of a window are in such units.
+inline constexpr unsigned hint_unit = 32;  // bytes
+
 // The part of a data packet that is about congestion. Its sender asks, each switch on the way
 // edits, and its receiver reports what arrived. These are the fields of NTH.CCI in mode C-AQM
 // (UB 6.6.1.3) and two of liburma's own in reserved bits; `wire` has their layout, which is unknown
@@ -13,8 +16,8 @@ struct Signal {
   bool increase = false;   // I: the sender asks to send more; a switch that refuses clears it
   bool last_hop = false;   // Loc: the switch that set C is the receiver's
   bool switched = false;   // S: at least one switch with a port meter forwarded the packet
-  // caqm_w: the increase of the window that the sender asks for, in units of 32 bytes. caqm_r: a
-  // rate code, of the sender's rate or, with C, of the rate that a switch allows. Zero asks for
+  // caqm_w: the increase of the window that the sender asks for, in hint units. caqm_r: a rate
+  // code, of the sender's rate or, with C, of the rate that a switch allows. Zero asks for
   // nothing.
   uint8_t hint = 0;
   // UBQ: the log code of the time that the packet waited in such switches. What a round trip took

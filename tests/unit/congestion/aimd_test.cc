@@ -88,6 +88,14 @@ TEST_CASE("a window of which less than half is used does not grow") {
   CHECK(aimd.window_bytes() == 33'000);
 }
 
+TEST_CASE("feedback without news of arrivals changes nothing") {
+  Aimd aimd(settings);
+  const congestion::Feedback feedback{.marked_packets = 3};
+  aimd.handle(Acknowledged{
+      .now = Time(1s), .rtt = 1ms, .bytes = 0, .inflight_bytes = 32'000, .feedback = &feedback});
+  CHECK(aimd.window_bytes() == 32'000);
+}
+
 TEST_CASE("whatever is lost, the window holds four packets, so that a gap can be detected") {
   Aimd aimd(settings);
   for (int i = 0; i < 100; ++i) aimd.handle(lost_at(Time(1s) + i * 1s));

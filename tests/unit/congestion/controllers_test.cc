@@ -13,9 +13,12 @@ using congestion::Acknowledged;
 using congestion::Controller;
 using congestion::ControllerKind;
 using congestion::controllers;
+using congestion::Feedback;
 using congestion::find_controller;
 using congestion::Lost;
+using congestion::Notified;
 using congestion::Settings;
+using congestion::Spurious;
 
 // A controller in memory as in a channel, with guard bytes on both sides.
 class Place {
@@ -52,18 +55,46 @@ TEST_CASE("controllers are found by their names, which differ; the first one rea
   CHECK(find_controller("AIMD") == nullptr);
 }
 
+Duration random_duration(Prng& prng) {
+  return Duration(static_cast<int64_t>(prng.below(uint64_t{1} << prng.between(1, 32))));
+}
+
 // Reports an event as a channel might report it, plausible or not.
 void random_event(Controller& controller, Prng& prng, Time now, uint64_t limit) {
-  const Duration rtt(static_cast<int64_t>(prng.below(uint64_t{1} << prng.between(1, 32))));
-  if (prng.chance(0.8)) {
+  const Duration rtt = random_duration(prng);
+  if (prng.chance(0.4)) {
+    controller.request({.now = now,
+                        .number = prng.next(),
+                        .bytes = static_cast<uint32_t>(prng.below(9000)),
+                        .again = prng.chance(0.1),
+                        .inflight_bytes = prng.below(2 * limit + 2)});
+  } else if (prng.chance(0.8)) {
+    const Feedback feedback{.marked_packets = static_cast<uint32_t>(prng.below(300)),
+                            .marked_bytes = prng.below(1 << 20),
+                            .increase = prng.chance(0.5),
+                            .switched = prng.chance(0.5),
+                            .hint = static_cast<uint16_t>(prng.next()),
+                            .switch_queue = static_cast<uint8_t>(prng.next())};
     controller.handle(Acknowledged{.now = now,
                                    .rtt = rtt,
-                                   .bytes = prng.between(1, 1 << 20),
-                                   .inflight_bytes = prng.below(2 * limit + 2)});
-  } else {
+                                   .bytes = prng.below(1 << 20),
+                                   .inflight_bytes = prng.below(2 * limit + 2),
+                                   .sample = random_duration(prng),
+                                   .least_rtt = random_duration(prng),
+                                   .feedback = prng.chance(0.8) ? &feedback : nullptr});
+  } else if (prng.chance(0.6)) {
     controller.handle(
         Lost{.now = now, .rtt = rtt, .bytes = prng.below(1 << 20), .timed_out = prng.chance(0.2)});
+  } else if (prng.chance(0.5)) {
+    controller.handle(Notified{.now = now, .rtt = rtt, .severe = false, .last_hop = false});
+  } else {
+    controller.handle(Spurious{.now = now});
   }
+}
+
+// A window of less than a packet is one packet and a later departure.
+uint64_t least_window(const ControllerKind& kind, const Settings& settings) {
+  return std::min<uint64_t>((kind.paces ? 1 : 4) * settings.packet_bytes, settings.limit_bytes);
 }
 
 TEST_CASE("a window never exceeds the receiver's buffer, and is never zero") {
@@ -72,18 +103,52 @@ TEST_CASE("a window never exceeds the receiver's buffer, and is never zero") {
       INFO(kind.name << " seed " << seed);
       Prng prng(seed);
       const Settings settings{.packet_bytes = static_cast<uint32_t>(prng.between(1, 9000)),
-                              .limit_bytes = prng.between(1, uint64_t{1} << prng.between(1, 32))};
+                              .limit_bytes = prng.between(1, uint64_t{1} << prng.between(1, 32)),
+                              .bytes_per_second = prng.chance(0.5) ? 12.5e9 : 0};
       Place place(kind, settings);
       Controller& controller = *place;
-      const uint64_t least = std::min<uint64_t>(4 * settings.packet_bytes, settings.limit_bytes);
       Time now{};
       for (int i = 0; i < 1000; ++i) {
         REQUIRE(controller.window_bytes() <= settings.limit_bytes);
-        REQUIRE(controller.window_bytes() >= least);
+        REQUIRE(controller.window_bytes() >= least_window(kind, settings));
+        REQUIRE(controller.allowance(now).window_bytes == controller.window_bytes());
         now += Duration(static_cast<int64_t>(prng.below(uint64_t{1} << prng.between(1, 34))));
         random_event(controller, prng, now, settings.limit_bytes);
       }
       REQUIRE(place.intact());
+    }
+  }
+}
+
+TEST_CASE("the same events give the same window and the same departures") {
+  for (const ControllerKind& kind : controllers()) {
+    INFO(kind.name);
+    const Settings settings{.limit_bytes = 1 << 20, .seed = 5};
+    Place one(kind, settings), two(kind, settings);
+    Prng first(9), second(9);
+    Time now{};
+    for (int i = 0; i < 1000; ++i) {
+      now += Duration(i);
+      random_event(*one, first, now, settings.limit_bytes);
+      random_event(*two, second, now, settings.limit_bytes);
+      REQUIRE((*one).window_bytes() == (*two).window_bytes());
+      REQUIRE((*one).allowance(now).not_before == (*two).allowance(now).not_before);
+    }
+  }
+}
+
+TEST_CASE("a controller that does not pace lets packets leave at any time, and asks for nothing") {
+  for (const ControllerKind& kind : controllers()) {
+    if (kind.paces) continue;
+    INFO(kind.name);
+    Place place(kind, {});
+    Prng prng(3);
+    for (int i = 0; i < 100; ++i) {
+      random_event(*place, prng, Time(Duration(i)), 4 << 20);
+      CHECK((*place).allowance(Time{}).not_before == Time::min());
+      CHECK((*place).request(
+                {.now = Time{}, .number = 1, .bytes = 1, .again = false, .inflight_bytes = 0}) ==
+            congestion::Signal{});
     }
   }
 }
