@@ -1,6 +1,8 @@
 #include <new>
 
 #include "congestion/aimd.h"
+#include "congestion/caqm_r.h"
+#include "congestion/caqm_w.h"
 #include "congestion/controller.h"
 #include "congestion/fixed.h"
 
@@ -19,6 +21,10 @@ constexpr ControllerKind kinds[] = {
      make<Aimd>},
     {"fixed", "a constant window of the receiver's buffer: lossless media, measurements",
      make<Fixed>},
+    {"caqm_w", "increases that switches grant (UB 6.6.1.3); without them as caqm_r", make<CaqmW>,
+     Needs::increases, true},
+    {"caqm_r", "rates that switches name; without them delays and ECN marks", make<CaqmR>,
+     Needs::rates, true},
 };
 
 }  // namespace

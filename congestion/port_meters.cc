@@ -1,5 +1,7 @@
 #include <new>
 
+#include "congestion/caqm_r.h"
+#include "congestion/caqm_w.h"
 #include "congestion/port_meter.h"
 
 namespace urma::congestion {
@@ -22,6 +24,8 @@ PortMeter* make(void* storage, const PortSettings& settings) {
 
 constexpr PortMeterKind kinds[] = {
     {"none", "leaves all signals as they are", make<NoMeter>},
+    {"caqm_w", "grants increases of windows, and marks when overloaded", make<CaqmWMeter>},
+    {"caqm_r", "counts flows and names their fair rate", make<CaqmRMeter>},
 };
 
 }  // namespace

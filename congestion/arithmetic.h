@@ -1,0 +1,95 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+#include "urma/core/time.h"
+
+// Computations of both controllers and port meters. The results are the same on every machine: only
+// operations that IEEE 754 rounds correctly, and a hash where chance is needed.
+namespace urma::congestion {
+
+// Returns a number in [0, 1) that looks random: the same one for the same seed and number.
+inline double chance_of(uint64_t seed, uint64_t number) {
+  uint64_t z = (seed + 1) * 0x9e3779b97f4a7c15 + number * 0xd1342543de82ef95;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+  z = (z ^ z >> 27) * 0x94d049bb133111eb;
+  return static_cast<double>((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+inline double seconds(Duration time) { return static_cast<double>(time.count()) * 1e-9; }
+// Returns the time of so many seconds, from zero to an hour, rounded up.
+inline Duration duration_of(double seconds) {
+  return Duration(static_cast<int64_t>(std::ceil(std::clamp(seconds, 0.0, 3600.0) * 1e9)));
+}
+
+// Returns `value` in whole bytes, from zero to `most`; zero if it is not a number.
+inline uint64_t whole_bytes(double value, uint64_t most) {
+  if (!(value > 0)) return 0;
+  return value < static_cast<double>(most) ? static_cast<uint64_t>(value) : most;
+}
+
+// Rate codes: 16 steps in an octave, from 10 Mb/s (code 0) to 628 Gb/s (code 255), in bytes per
+// second. On the wire code 0 says that no rate is named, so no rate is encoded as 0.
+inline constexpr double code_zero_rate = 1.25e6;
+inline constexpr std::array<double, 16> sixteenths{
+    1.0,
+    1.0442737824274138,
+    1.0905077326652577,
+    1.1387886347566916,
+    1.189207115002721,
+    1.241857812073484,
+    1.2968395546510096,
+    1.3542555469368927,
+    1.4142135623730951,
+    1.4768261459394993,
+    1.5422108254079407,
+    1.6104903319492543,
+    1.681792830507429,
+    1.7562521603732995,
+    1.8340080864093424,
+    1.9152065613971474,
+};
+
+inline double rate_of(uint8_t code) {
+  return code_zero_rate * sixteenths[code % 16] * static_cast<double>(1u << code / 16);
+}
+
+// Returns the code of a rate, rounded to one of its two neighbours: to the upper one with the
+// probability with which the mean of many codes is the rate. `chance`: in [0, 1).
+inline uint8_t rate_code(double bytes_per_second, double chance) {
+  unsigned low = 0;
+  for (unsigned step = 128; step > 0; step /= 2) {
+    if (rate_of(static_cast<uint8_t>(low + step)) <= bytes_per_second) low += step;
+  }
+  if (low == 255) return 255;
+  const double below = rate_of(static_cast<uint8_t>(low));
+  const double above = rate_of(static_cast<uint8_t>(low + 1));
+  const bool up = bytes_per_second - below > chance * (above - below);
+  return static_cast<uint8_t>(std::max(low + (up ? 1 : 0), 1u));
+}
+
+// Queue codes: four steps in an octave, from 64 ns (code 1) to 2.9 ms (code 63). Zero says that
+// there is none.
+inline constexpr double code_one_queue = 64e-9;
+inline constexpr uint8_t largest_queue_code = 63;
+
+inline double queue_seconds(uint8_t code) {
+  if (code == 0) return 0;
+  const unsigned step = std::min(code, largest_queue_code) - 1u;
+  return code_one_queue * sixteenths[step % 4 * 4] * static_cast<double>(1u << step / 4);
+}
+
+// Rounds up, because a queue that seems longer than its meter says counts as another's.
+inline uint8_t queue_code(double seconds) {
+  if (!(seconds > 0)) return 0;
+  unsigned shorter = 0;
+  for (unsigned step = 32; step > 0; step /= 2) {
+    if (queue_seconds(static_cast<uint8_t>(shorter + step)) < seconds) shorter += step;
+  }
+  return static_cast<uint8_t>(std::min<unsigned>(shorter + 1, largest_queue_code));
+}
+
+}  // namespace urma::congestion

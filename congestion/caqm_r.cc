@@ -1,0 +1,160 @@
+#include "congestion/caqm_r.h"
+
+#include <algorithm>
+
+#include "congestion/arithmetic.h"
+
+namespace urma::congestion {
+namespace {
+
+// The sender. Rates that a port names differ by their rounding; a rate within this share of the
+// present one is averaged over a window instead of being taken as it is.
+constexpr double rounding = 0.1;
+
+// The port.
+constexpr double utilisation = 0.99;  // of the rate, that is aimed at
+constexpr double drain = 0.5;         // of the standing queue, in one averaging time
+constexpr double free_packets = 2;    // a queue that is not drained
+constexpr double least_target = 0.5;  // of the rate, while a queue drains
+constexpr double near_fair = 0.94;    // from this share of the fair rate on, a flow is told it
+constexpr double most_counted = 256;  // flows that one packet can count as
+constexpr double most_rounds = 256;   // averaging time, in base round trips
+constexpr double down_gain = 0.25, up_gain = 0.5;
+constexpr double least_excess = 0.5;
+constexpr double least_unlimited = 0.1;  // of the load: what is less does not hold the excess back
+constexpr int idle_slots = 64;           // after which the port forgets
+
+}  // namespace
+
+Signal CaqmR::ask(const Sent& event, bool may_increase) {
+  const bool asks = may_increase && (!limited_ || !asked_);
+  if (asks) asked_ = true;
+  return {.increase = asks, .hint = rate_code(bytes_per_second(), chance_of(seed(), event.number))};
+}
+
+void CaqmR::obey(const Acknowledged& event, const Feedback& feedback) {
+  const auto bytes = static_cast<double>(event.bytes);
+  if (feedback.marked_packets == 0) {
+    limited_ = !feedback.increase;
+    if (!limited_ && in_use(event.inflight_bytes)) {
+      const double granted = feedback.hint * double{hint_unit};
+      set_window(window() + std::min({granted, bytes, window()}));
+    }
+    return;
+  }
+  limited_ = true;
+  const auto code = static_cast<uint8_t>(std::clamp<unsigned>(feedback.hint, 1, 255));
+  const double named = rate_of(code) * base();
+  if (named < window() * (1 - rounding)) {
+    set_window(named);
+    if (window() < packet()) spread(event.now);
+  } else {
+    const double near = std::min(named, window() * (1 + rounding));
+    set_window(window() + (near - window()) * std::min(bytes / window(), 1.0));
+  }
+}
+
+CaqmRMeter::CaqmRMeter(const PortSettings& settings)
+    : rate_(static_cast<float>(std::max(settings.bytes_per_second, code_zero_rate))),
+      round_(static_cast<float>(std::max(seconds(settings.base_rtt), 1e-7))),
+      packet_(static_cast<float>(std::max<uint32_t>(settings.packet_bytes, 1))),
+      fair_(static_cast<float>(utilisation * rate_)),
+      seed_(settings.seed),
+      last_hop_(settings.last_hop) {}
+
+uint8_t CaqmRMeter::fair_code() { return rate_code(fair_, chance_of(seed_, packets_)); }
+
+Signal CaqmRMeter::arrive(Time now, uint32_t bytes, uint64_t queue_bytes, Signal in) {
+  advance(now, queue_bytes);
+  ++packets_;
+  arrived_ += static_cast<float>(bytes);
+  Signal out = in;
+  out.switched = true;
+  out.switch_queue =
+      queue_code(queue_seconds(in.switch_queue) + static_cast<double>(queue_bytes) / rate_);
+  if (in.hint == 0) return out;
+  const double rate = rate_of(in.hint);
+  const double round_bytes = rate * round_;
+  counted_ += static_cast<float>(std::min(bytes / round_bytes, most_counted));
+  if (rate > near_fair * fair_) {
+    if (in.congested && rate <= fair_) return out;
+    capped_ += static_cast<float>(bytes);
+    out.congested = true;
+    out.increase = false;
+    out.last_hop = last_hop_;
+    out.hint = fair_code();
+  } else if (in.increase && !in.congested) {
+    unlimited_ += static_cast<float>(bytes);
+    const auto growth = static_cast<float>(std::min<double>(bytes, round_bytes));
+    if (tokens_ >= growth) {
+      tokens_ -= growth;
+    } else {
+      out.increase = false;
+    }
+  }
+  return out;
+}
+
+void CaqmRMeter::advance(Time now, uint64_t queue_bytes) {
+  if (now < slot_end_) return;
+  const Duration slot = duration_of(slot_seconds());
+  if (slot_end_ != Time::min() && now - slot_end_ < idle_slots * slot) {
+    do {
+      end_slot(queue_bytes);
+      slot_end_ += slot;
+    } while (now >= slot_end_);
+    return;
+  }
+  const bool first = slot_end_ == Time::min();
+  slot_end_ = now + slot;
+  if (first) return;
+  counts_ = {};
+  counted_ = arrived_ = unlimited_ = capped_ = 0;
+  load_ = unlimited_load_ = capped_load_ = tokens_ = 0;
+  flows_ = excess_ = 1;
+  fair_ = static_cast<float>(utilisation * rate_);
+}
+
+void CaqmRMeter::end_slot(uint64_t queue_bytes) {
+  counts_[slot_] = counted_;
+  slot_ = static_cast<uint8_t>((slot_ + 1) % slots);
+  double sum = 0;
+  for (const float count : counts_) sum += count;
+  const double averaged =
+      std::clamp<double>(2 * flows_ * packet_ / rate_, round_, most_rounds * round_);
+  const double gain = slot_seconds() / averaged;
+  const auto average = [&](float& mean, double value) {
+    mean = static_cast<float>(mean + (value - mean) * gain);
+  };
+  average(flows_, sum);
+  flows_ = static_cast<float>(std::max<double>(flows_, 1));
+  average(load_, arrived_ / slot_seconds());
+  average(unlimited_load_, unlimited_ / slot_seconds());
+  average(capped_load_, capped_ / slot_seconds());
+  counted_ = arrived_ = unlimited_ = capped_ = 0;
+
+  const double standing = std::max(static_cast<double>(queue_bytes) - free_packets * packet_, 0.0);
+  const double most = utilisation * rate_;
+  const double target = std::clamp(most - drain * standing / averaged, least_target * rate_, most);
+  correct(gain, target);
+  fair_ = static_cast<float>(std::min(most, excess_ * target / flows_));
+  const double spare = target - load_;
+  tokens_ = spare <= 0 ? 0
+                       : static_cast<float>(std::min(tokens_ + spare * slot_seconds(),
+                                                     std::max<double>(spare * round_, packet_)));
+}
+
+void CaqmRMeter::correct(double gain, double target) {
+  const double error = std::max((target - load_) / target, -1.0);
+  double factor = 1;
+  if (error < 0) {
+    factor = 1 + down_gain * gain * error;
+  } else if (excess_ < 1) {
+    excess_ = static_cast<float>(excess_ + up_gain * gain * (1 - excess_));
+  } else if (unlimited_load_ < least_unlimited * load_ && capped_load_ > 0) {
+    factor = 1 + up_gain * gain * error;
+  }
+  excess_ = static_cast<float>(std::clamp<double>(excess_ * factor, least_excess, flows_));
+}
+
+}  // namespace urma::congestion

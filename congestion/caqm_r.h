@@ -1,0 +1,75 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "congestion/guard.h"
+#include "congestion/port_meter.h"
+
+namespace urma::congestion {
+
+// C-AQM with explicit rates, an extension: each packet names the rate of its sender, and a port
+// that is full answers with the rate that each of its flows may use. A sender below that rate
+// doubles each round trip as long as no port refuses.
+class CaqmR final : public Guarded {
+ public:
+  explicit CaqmR(const Settings& settings) : Guarded(settings) {}
+
+ private:
+  Signal ask(const Sent& event, bool may_increase) override;
+  void obey(const Acknowledged& event, const Feedback& feedback) override;
+  void begin_round() override { asked_ = false; }
+
+  // A port has refused an increase or named a rate. From then on, one packet in a round asks.
+  bool limited_ = false;
+  bool asked_ = false;
+};
+
+// The port's half. A flow of rate r sends r * d bytes in a base round trip d, so the sum of
+// bytes / (r * d) over its packets is 1 in each d, whatever r is: the port counts its flows, and
+// knows the fair rate one round trip after a flow came or left. `excess_` corrects it for flows
+// that are limited elsewhere.
+class CaqmRMeter final : public PortMeter {
+ public:
+  explicit CaqmRMeter(const PortSettings& settings);
+
+  Signal arrive(Time now, uint32_t bytes, uint64_t queue_bytes, Signal in) override;
+  Signal depart(Time, uint32_t, uint64_t, Signal in) override { return in; }
+
+  double flows() const { return flows_; }
+  double fair_rate() const { return fair_; }  // bytes per second
+  double excess() const { return excess_; }
+
+ private:
+  static constexpr int slots = 8;  // of one base round trip
+
+  void advance(Time now, uint64_t queue_bytes);
+  void end_slot(uint64_t queue_bytes);
+  void correct(double gain, double target);
+  uint8_t fair_code();
+  double slot_seconds() const { return round_ / slots; }
+
+  Time slot_end_ = Time::min();
+  float rate_;   // bytes per second
+  float round_;  // seconds
+  float packet_;
+  // Sums of the present slot.
+  float arrived_ = 0;    // bytes
+  float unlimited_ = 0;  // bytes of flows that ask for more and are below the fair rate
+  float capped_ = 0;     // bytes of flows at the fair rate
+  float counted_ = 0;    // flows
+  std::array<float, slots> counts_{};  // flows, of the last slots
+  float flows_ = 1;
+  float load_ = 0;  // bytes per second, averaged
+  float unlimited_load_ = 0;
+  float capped_load_ = 0;
+  float excess_ = 1;
+  float fair_;        // bytes per second
+  float tokens_ = 0;  // bytes of increases that may be granted
+  uint32_t seed_;
+  uint32_t packets_ = 0;
+  uint8_t slot_ = 0;
+  bool last_hop_;
+};
+
+}  // namespace urma::congestion

@@ -1,0 +1,147 @@
+#include "congestion/caqm_w.h"
+
+#include <algorithm>
+
+#include "congestion/arithmetic.h"
+
+namespace urma::congestion {
+namespace {
+
+constexpr double alpha = 0.25;           // packets that a window grows by in a round trip
+constexpr double beta = 0.5;             // packets that a mark takes
+constexpr double most_growth = 0.25;     // of a window, by one acknowledgement after slow start
+constexpr double most_loss = 0.1;        // of a window, by one mark
+constexpr double least_left = 0.5;       // of a window, after one acknowledgement
+constexpr uint8_t patience_rounds = 10;  // granted ones, after which slow start begins again
+constexpr unsigned most_hint = 255;
+
+// The port.
+constexpr double share = 0.5;        // of the spare bytes that becomes budget in a slot
+constexpr double free_packets = 16;  // a queue that costs no budget
+constexpr double fair_share = 0.5;   // of that queue, when all have the fair window
+constexpr int slots = 16;            // of a base round trip
+constexpr double least_slot_packets = 2;
+constexpr double early_marks = 0.1;  // of the packets of flows above the fair window
+constexpr double most_rounds = 256;  // averaging time, in base round trips
+constexpr int idle_slots = 64;
+
+}  // namespace
+
+// After slow start, the wish tells the port how large the window is: see CaqmWMeter.
+double CaqmW::wish(double bytes) const {
+  return slow_start() ? bytes : std::min(alpha * packet() * bytes / window(), bytes);
+}
+
+// Rounded to a whole number of units by chance, so that the mean is right: a wish is often less
+// than a unit.
+Signal CaqmW::ask(const Sent& event, bool may_increase) {
+  if (!may_increase) return {};
+  const double units = wish(event.bytes) / hint_unit + chance_of(seed(), event.number);
+  const uint64_t hint = whole_bytes(units, most_hint);
+  return {.increase = hint > 0, .hint = static_cast<uint8_t>(hint)};
+}
+
+void CaqmW::obey(const Acknowledged& event, const Feedback& feedback) {
+  if (feedback.increase && in_use(event.inflight_bytes)) {
+    // A forged hint gives no more than slow start.
+    const double granted = feedback.hint * double{hint_unit};
+    const double most = slow_start() ? static_cast<double>(event.bytes) : most_growth * window();
+    set_window(window() + std::min({granted, most, window()}));
+  }
+  if (feedback.marked_packets > 0) {
+    const double each = std::min(beta * packet(), most_loss * window());
+    set_window(std::max(window() - feedback.marked_packets * each, least_left * window()));
+    if (window() < packet()) spread(event.now);
+  }
+  if (feedback.marked_packets > 0 || !feedback.increase) {
+    rounds_granted_ = 0;
+    set_slow_start(false);
+  }
+}
+
+void CaqmW::begin_round() {
+  if (rounds_granted_ < patience_rounds) {
+    ++rounds_granted_;
+  } else {
+    set_slow_start(true);
+  }
+}
+
+CaqmWMeter::CaqmWMeter(const PortSettings& settings)
+    : rate_(std::max(settings.bytes_per_second, code_zero_rate)),
+      round_(std::max(seconds(settings.base_rtt), 1e-7)),
+      packet_(std::max<uint32_t>(settings.packet_bytes, 1)),
+      seed_(settings.seed),
+      last_hop_(settings.last_hop) {}
+
+Signal CaqmWMeter::arrive(Time, uint32_t, uint64_t queue_bytes, Signal in) {
+  in.switched = true;
+  in.switch_queue =
+      queue_code(queue_seconds(in.switch_queue) + static_cast<double>(queue_bytes) / rate_);
+  return in;
+}
+
+void CaqmWMeter::refuse(Signal& signal, bool mark) const {
+  signal.increase = false;
+  if (!mark) return;
+  signal.congested = true;
+  signal.last_hop = last_hop_;
+}
+
+// A sender asks for alpha packets in a round trip, so the sum of what is asked counts the flows;
+// and a sender that asks for less has the larger window. Only those above the fair one are marked.
+Signal CaqmWMeter::depart(Time now, uint32_t bytes, uint64_t queue_bytes, Signal in) {
+  advance(now, queue_bytes);
+  sent_ += bytes;
+  ++packets_;
+  const double wish = std::min<double>(in.hint * double{hint_unit}, bytes);
+  if (in.hint > 0) counted_ += wish < bytes ? wish / (alpha * packet_) : 1;
+  const double fair = (rate_ * round_ + fair_share * free_packets * packet_) / flows_;
+  const bool above = wish * fair <= alpha * packet_ * bytes;
+  if (in.congested) {
+    budget_ += beta * packet_;
+  } else if (budget_ < 0 ? above
+                         : above && chance_of(seed_, packets_) < early_marks && budget_ < wish) {
+    refuse(in, true);
+    budget_ += beta * packet_;
+  } else if (in.increase && budget_ >= wish) {
+    budget_ -= wish;
+    granted_ += wish;
+  } else {
+    refuse(in, false);
+  }
+  return in;
+}
+
+double CaqmWMeter::slot_seconds() const {
+  return std::max(round_ / slots, least_slot_packets * packet_ / rate_);
+}
+
+void CaqmWMeter::advance(Time now, uint64_t queue_bytes) {
+  const Duration slot = duration_of(slot_seconds());
+  if (slot_end_ == Time::min() || now - slot_end_ > idle_slots * slot) {
+    slot_end_ = now + slot;
+    budget_ = share * rate_ * slot_seconds();
+    sent_ = granted_ = counted_ = 0;
+    flows_ = 1;
+    return;
+  }
+  while (now >= slot_end_) {
+    end_slot(queue_bytes);
+    slot_end_ += slot;
+  }
+}
+
+void CaqmWMeter::end_slot(uint64_t queue_bytes) {
+  const double averaged = std::clamp(2 * flows_ * packet_ / rate_, round_, most_rounds * round_);
+  // In a queue, the packets of a window are further apart.
+  const double trip = round_ + static_cast<double>(queue_bytes) / rate_;
+  const double flows = counted_ * trip / slot_seconds();
+  flows_ = std::max(flows_ + (flows - flows_) * slot_seconds() / averaged, 1.0);
+  const double spare = rate_ * slot_seconds() - sent_;
+  const double queue = static_cast<double>(queue_bytes) - free_packets * packet_;
+  budget_ = share * (spare - queue - granted_);
+  sent_ = granted_ = counted_ = 0;
+}
+
+}  // namespace urma::congestion

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+
+#include "congestion/guard.h"
+#include "congestion/port_meter.h"
+
+namespace urma::congestion {
+
+// C-AQM of UB 6.6.1.3: each packet asks for an increase of the window, the port grants or refuses
+// it, and marks packets when it is overloaded. What the sender asks for and how much a mark takes
+// is left to the vendor: here a packet's worth in slow start, then half a packet in a round trip.
+class CaqmW final : public Guarded {
+ public:
+  explicit CaqmW(const Settings& settings) : Guarded(settings) {}
+
+ private:
+  Signal ask(const Sent& event, bool may_increase) override;
+  void obey(const Acknowledged& event, const Feedback& feedback) override;
+  void begin_round() override;
+  double wish(double bytes) const;
+
+  uint8_t rounds_granted_ = 0;  // since a port last refused or marked
+};
+
+// The port's half: a budget of bytes by which windows may still grow, computed anew in each slot
+// from the port's spare rate and its queue. A packet that leaves spends it; a mark refills it by
+// what the marked sender will give back.
+class CaqmWMeter final : public PortMeter {
+ public:
+  explicit CaqmWMeter(const PortSettings& settings);
+
+  Signal arrive(Time now, uint32_t bytes, uint64_t queue_bytes, Signal in) override;
+  Signal depart(Time now, uint32_t bytes, uint64_t queue_bytes, Signal in) override;
+
+  double budget() const { return budget_; }  // bytes; negative if the port is overloaded
+
+ private:
+  void advance(Time now, uint64_t queue_bytes);
+  void end_slot(uint64_t queue_bytes);
+  double slot_seconds() const;
+  void refuse(Signal& signal, bool mark) const;
+
+  Time slot_end_ = Time::min();
+  double rate_;   // bytes per second
+  double round_;  // seconds
+  double packet_;
+  // Sums of the present slot.
+  double sent_ = 0;     // bytes
+  double granted_ = 0;  // bytes
+  double counted_ = 0;  // flows
+  double flows_ = 1;
+  double budget_ = 0;  // bytes
+  uint32_t seed_;
+  uint32_t packets_ = 0;
+  bool last_hop_;
+};
+
+}  // namespace urma::congestion

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "congestion/controller.h"
+
+namespace urma::congestion {
+
+// Returns the bytes between two values of a sequence that counts units of two bytes in 32 bits
+// (Ack_Seq, CE_Seq; UB 6.6.1), of which the second may have wrapped.
+inline uint64_t counted_bytes(uint32_t before, uint32_t after) {
+  return uint64_t{after - before} * 2;
+}
+
+// The receiver's half: sums up the signals that arrived since the last acknowledgement. It lies in
+// the channel, which calls `add` for each new packet and `take` for each acknowledgement. Sums that
+// reach what CETPH can hold (8 bits of marks, 16 of hints) stay there instead of wrapping to zero;
+// `full` asks for an acknowledgement before that.
+class Echo {
+ public:
+  // Returns whether the acknowledgement should not be delayed.
+  bool add(const Signal& signal, uint32_t bytes, Needs needs) {
+    const Echo before = *this;
+    switched_ = switched_ || signal.switched;
+    queue_ = std::max(queue_, signal.switch_queue);
+    if (signal.congested) {
+      least_ = marks_ == 0 ? signal.hint : std::min(least_, signal.hint);
+      marks_ = static_cast<uint8_t>(std::min(marks_ + 1, 0xff));
+      last_hop_ = last_hop_ || signal.last_hop;
+    } else if (signal.increase) {
+      const uint32_t units = needs == Needs::rates ? bytes / hint_unit : signal.hint;
+      sum_ = static_cast<uint16_t>(std::min(sum_ + units, 0xffffu));
+      increase_ = true;
+    }
+    return (marks_ > 0) != (before.marks_ > 0) || increase_ != before.increase_;
+  }
+
+  bool full() const { return marks_ >= 192 || sum_ >= 0xc000; }
+
+  // Returns what the next acknowledgement says, and begins anew.
+  Feedback take(Needs needs) {
+    const Echo sum = *this;
+    *this = {};
+    const uint16_t least = sum.least_;
+    return {.marked_packets = sum.marks_,
+            .increase = sum.increase_,
+            .last_hop = sum.last_hop_,
+            .switched = sum.switched_,
+            .hint = needs == Needs::rates && sum.marks_ > 0 ? least : sum.sum_,
+            .switch_queue = sum.queue_};
+  }
+
+ private:
+  uint16_t sum_ = 0;  // hint units
+  uint8_t marks_ = 0;
+  uint8_t least_ = 0;  // rate code
+  uint8_t queue_ = 0;
+  bool increase_ : 1 = false;
+  bool last_hop_ : 1 = false;
+  bool switched_ : 1 = false;
+};
+static_assert(sizeof(Echo) <= 8);
+
+}  // namespace urma::congestion

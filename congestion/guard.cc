@@ -1,0 +1,220 @@
+#include "congestion/guard.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "congestion/arithmetic.h"
+
+namespace urma::congestion {
+namespace {
+
+constexpr double least_packets = 1.0 / 1024;
+constexpr double most_bdp = 4;
+constexpr Duration presumed_base{10'000};  // until a round trip was measured
+
+// Rounds without S after which the guard alone decides.
+constexpr uint8_t patience_rounds = 2;
+
+// The delay that does not count as congestion, in base round trips; and what is added for small
+// windows, so that many senders with less than a packet each find a common window (Swift's flow
+// scaling).
+constexpr double target_share = 0.35;
+constexpr double scaling = 0.5;
+constexpr double least_scaled_packets = 1.0 / 16;
+constexpr double most_scaled_packets = 64;
+constexpr double small_step = 0.05;  // of a packet, for each packet
+constexpr double delay_cut = 0.8;    // of the share of the round trip that is above the target
+constexpr double least_factor = 0.5;
+
+// Rounds without a cut, after which a sender takes all that switches grant.
+constexpr uint8_t wary_rounds = 16;
+
+constexpr double loss_factor = 0.7;
+constexpr double notified_factor = 0.5;
+constexpr double marked_gain = 1.0 / 16;  // per window of acknowledged bytes
+
+constexpr Feedback nothing{};
+
+uint32_t nanoseconds(Duration time) {
+  return static_cast<uint32_t>(
+      std::clamp<Duration::rep>(time.count(), 0, std::numeric_limits<uint32_t>::max()));
+}
+
+}  // namespace
+
+Guarded::Guarded(const Settings& settings)
+    : limit_(static_cast<uint32_t>(std::clamp<uint64_t>(settings.limit_bytes, 1, UINT32_MAX))),
+      link_(static_cast<float>(std::max(settings.bytes_per_second, 0.0))),
+      base_ns_(nanoseconds(settings.base_rtt)),
+      lateness_ns_(nanoseconds(settings.lateness)),
+      seed_(settings.seed),
+      packet_(static_cast<uint16_t>(std::clamp<uint32_t>(settings.packet_bytes, 1, 0xffff))),
+      rounds_without_switch_(patience_rounds + 1),
+      calm_rounds_(wary_rounds),
+      base_given_(settings.base_rtt > Duration{}) {
+  window_ = 0;
+  set_window(packet_);
+}
+
+bool Guarded::alone() const { return rounds_without_switch_ > patience_rounds; }
+
+double Guarded::base() const { return base_ns_ == 0 ? seconds(presumed_base) : base_ns_ * 1e-9; }
+
+double Guarded::bytes_per_second() const {
+  const double rate = window_ / base();
+  return link_ > 0 ? std::min<double>(rate, link_) : rate;
+}
+
+double Guarded::most_window() const {
+  const double most = link_ > 0 ? std::max<double>(most_bdp * link_ * base(), packet_) : limit_;
+  return std::min<double>(most, limit_);
+}
+
+void Guarded::set_window(double bytes) {
+  const double most = most_window();
+  window_ = static_cast<float>(std::clamp(bytes, std::min(least_packets * packet_, most), most));
+}
+
+// In whole packets, rounded up, because pacing bounds the rate: with a window of 2.9 packets, the
+// third packet would otherwise wait for an acknowledgement.
+uint64_t Guarded::window_bytes() const {
+  const double packets = std::ceil(window_ / packet_);
+  return std::max<uint64_t>(whole_bytes(packets * packet_, limit_), 1);
+}
+
+bool Guarded::in_use(uint64_t inflight_bytes) const {
+  return static_cast<double>(inflight_bytes) * 2 >= window_;
+}
+
+Signal Guarded::request(const Sent& event) {
+  const double gap = event.bytes / bytes_per_second();
+  // Senders of less than a packet would stay in step with each other for long.
+  const double jitter = window_ < packet_ ? 0.5 + chance_of(seed_, event.number) : 1;
+  const Time earliest = event.now - Duration(lateness_ns_);
+  next_ = std::max(next_, earliest) + duration_of(gap * jitter);
+  return ask(event, !event.again);
+}
+
+void Guarded::spread(Time now) {
+  const double gap = packet_ / bytes_per_second();
+  const auto number = static_cast<uint64_t>(now.time_since_epoch().count());
+  next_ = now + duration_of(gap * chance_of(~uint64_t{seed_}, number));
+}
+
+void Guarded::handle(const Acknowledged& event) {
+  const Feedback& feedback = event.feedback == nullptr ? nothing : *event.feedback;
+  learn_base(event);
+  note_round(event.now, event.rtt);
+  const double before = window_;
+  if (feedback.switched) {
+    rounds_without_switch_ = 0;
+    obey(event, feedback);
+    // A switch grants what it has; the queue that was found is at another hop.
+    if (calm_rounds_ < wary_rounds) {
+      const double most = before + careful_growth(static_cast<double>(event.bytes));
+      set_window(std::min<double>(window_, most));
+    }
+  } else if (alone()) {
+    increase_alone(event);
+  }
+  hold_back(event, feedback, before);
+}
+
+void Guarded::learn_base(const Acknowledged& event) {
+  if (base_given_) return;
+  if (event.least_rtt > Duration{}) {
+    base_ns_ = nanoseconds(event.least_rtt);
+  } else if (event.sample > Duration{} && (base_ns_ == 0 || event.sample.count() < base_ns_)) {
+    base_ns_ = nanoseconds(event.sample);
+  }
+  set_window(window_);
+}
+
+void Guarded::note_round(Time now, Duration rtt) {
+  if (now < round_end_) return;
+  round_end_ = now + std::max(rtt, duration_of(base()));
+  may_cut_ = true;
+  if (!alone()) ++rounds_without_switch_;
+  if (calm_rounds_ < wary_rounds) ++calm_rounds_;
+  begin_round();
+}
+
+void Guarded::increase_alone(const Acknowledged& event) {
+  if (!in_use(event.inflight_bytes)) return;
+  const auto bytes = static_cast<double>(event.bytes);
+  set_window(window_ + (slow_start_ ? std::min<double>(bytes, window_) : careful_growth(bytes)));
+}
+
+// Returns a packet for each window of acknowledged bytes. A window below a packet has few
+// acknowledgements, so each of them counts less.
+double Guarded::careful_growth(double bytes) const {
+  return bytes * (window_ < packet_ ? small_step : packet_ / std::max<double>(window_, 1));
+}
+
+double Guarded::target_delay() const {
+  const double packets =
+      std::clamp<double>(window_ / packet_, least_scaled_packets, most_scaled_packets);
+  const double scaled = scaling * (1 / std::sqrt(packets) - 1 / std::sqrt(most_scaled_packets));
+  return base() * (target_share + scaled) + lateness_ns_ * 1e-9;
+}
+
+// Returns the delay that is neither of the path nor of a queue that switches report.
+double Guarded::foreign_delay(const Acknowledged& event, const Feedback& feedback) const {
+  return seconds(event.sample) - base() - queue_seconds(feedback.switch_queue);
+}
+
+void Guarded::note_marks(const Acknowledged& event, const Feedback& feedback) {
+  const auto bytes = static_cast<double>(event.bytes);
+  const double weight = marked_gain * std::min(bytes / std::max<double>(window_, 1), 1.0);
+  const double share =
+      event.bytes == 0 ? 0 : std::min(static_cast<double>(feedback.marked_bytes) / bytes, 1.0);
+  marked_ = static_cast<float>(marked_ + weight * (share - marked_));
+}
+
+void Guarded::hold_back(const Acknowledged& event, const Feedback& feedback, double before) {
+  note_marks(event, feedback);
+  if (event.sample > Duration{}) {
+    const double above = foreign_delay(event, feedback) - target_delay();
+    if (above > 0) {
+      set_window(std::min<double>(window_, before));
+      cut(std::max(1 - delay_cut * above / seconds(event.sample), least_factor), event.now);
+    }
+  }
+  if (feedback.marked_bytes > 0) {
+    set_window(std::min<double>(window_, before));
+    cut(1 - std::max<double>(marked_, marked_gain) / 2, event.now);
+  }
+}
+
+void Guarded::cut(double factor, Time now) {
+  if (!may_cut_) return;
+  may_cut_ = false;
+  slow_start_ = false;
+  calm_rounds_ = 0;
+  set_window(window_ * factor);
+  if (window_ < packet_) spread(now);
+}
+
+void Guarded::handle(const Lost& event) {
+  note_round(event.now, event.rtt);
+  const float before = window_;
+  if (event.timed_out) {
+    set_window(std::min<double>(window_, packet_));
+  } else if (alone()) {
+    cut(loss_factor, event.now);
+  }
+  if (window_ < before) undo_ = before;
+}
+
+void Guarded::handle(const Notified& event) {
+  note_round(event.now, event.rtt);
+  cut(notified_factor, event.now);
+}
+
+void Guarded::handle(const Spurious&) {
+  if (undo_ > 0) set_window(std::max(window_, undo_));
+  undo_ = 0;
+}
+
+}  // namespace urma::congestion

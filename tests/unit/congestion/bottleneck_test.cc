@@ -1,0 +1,214 @@
+#include "tests/unit/congestion/bottleneck.h"
+
+#include <cstdio>
+
+#include "base/prng.h"
+#include "congestion/guard.h"
+#include "tests/catch.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+Time rounds(int64_t count) { return Time(count * BottleneckOptions{}.base_rtt); }
+
+struct Result {
+  double utilisation, fairness, median, tail, peak, peak_before;
+};
+
+// Lets `senders` begin at once, and counts from round 40 to round 440.
+Result steady(const BottleneckOptions& options, int senders) {
+  Bottleneck run(options);
+  for (int i = 0; i < senders; ++i) run.add({});
+  run.run(rounds(40));
+  const double before = run.peak_packets();
+  run.begin_count();
+  run.run(rounds(440));
+  const Result result{run.utilisation(),      run.fairness(),     run.queue_packets(0.5),
+                      run.queue_packets(.99), run.peak_packets(), before};
+  std::printf("  %-7.*s %-7.*s %5d  %.3f  %.4f %6.1f %6.1f %6.1f %7.1f\n",
+              static_cast<int>(options.controller.size()), options.controller.data(),
+              static_cast<int>(options.hops[0].meter.size()), options.hops[0].meter.data(), senders,
+              result.utilisation, result.fairness, result.median, result.tail, result.peak, before);
+  return result;
+}
+
+constexpr double bdp = 24.4;  // packets: 100 Gb/s, 8 us
+
+BottleneckOptions switched(std::string_view name) {
+  return {.controller = name, .hops = {{.meter = name}}};
+}
+
+BottleneckOptions unswitched(std::string_view name) {
+  return {.controller = name, .hops = {{.meter = {}}}};
+}
+
+TEST_CASE("caqm_r: the port is used, shares are equal, and queues are short") {
+  std::printf("  control meter   flows utilis. Jain     p50    p99   peak  at first (packets)\n");
+  for (const int senders : {1, 2, 8, 16, 32, 128}) {
+    const Result result = steady(switched("caqm_r"), senders);
+    INFO(senders << " senders");
+    CHECK(result.utilisation >= 0.97);
+    CHECK(result.fairness >= 0.99);
+    CHECK(result.tail <= std::max(10.0, senders / 4.0));
+    CHECK(result.peak_before <= std::max(16.0, senders + 8.0));
+    CHECK(result.peak <= result.peak_before);
+  }
+}
+
+TEST_CASE("caqm_r: a thousand senders with less than a fortieth of a packet each share a port") {
+  BottleneckOptions options = switched("caqm_r");
+  Bottleneck run(options);
+  for (int i = 0; i < 1000; ++i) run.add({});
+  run.run(rounds(240));
+  CHECK(run.peak_packets() <= 1008);
+  run.begin_count();
+  run.run(rounds(640));
+  CHECK(run.utilisation() >= 0.92);
+  CHECK(run.fairness() >= 0.98);
+}
+
+TEST_CASE("caqm_r: at 400 Gb/s and 4 us, too") {
+  BottleneckOptions options = switched("caqm_r");
+  options.hops[0].bytes_per_second = options.link_bytes_per_second = 50e9;
+  options.base_rtt = 4us;
+  for (const int senders : {2, 8, 32, 128}) {
+    const Result result = steady(options, senders);
+    CHECK(result.utilisation >= 0.96);
+    CHECK(result.fairness >= 0.99);
+    CHECK(result.peak_before <= std::max(24.0, senders + 8.0));
+  }
+}
+
+TEST_CASE("caqm_w: the port is used, shares are equal, and queues are bounded") {
+  for (const int senders : {1, 2, 8, 16, 32, 128}) {
+    const Result result = steady(switched("caqm_w"), senders);
+    INFO(senders << " senders");
+    CHECK(result.utilisation >= 0.95);
+    CHECK(result.fairness >= 0.95);
+    CHECK(result.tail <= std::max<double>(2 * bdp, senders));
+  }
+}
+
+TEST_CASE("without a switch there is no runaway: the guard keeps the queue to 6 round trips") {
+  for (const std::string_view name : {"caqm_r", "caqm_w"}) {
+    for (const int senders : {1, 2, 8, 32, 128}) {
+      const Result result = steady(unswitched(name), senders);
+      INFO(name << ", " << senders << " senders");
+      CHECK(result.utilisation >= 0.7);
+      CHECK(result.tail <= 6 * bdp);
+    }
+  }
+}
+
+TEST_CASE("with ECN marks of a switch without a meter the queue is about the mark's") {
+  for (const std::string_view name : {"caqm_r", "caqm_w"}) {
+    BottleneckOptions options = unswitched(name);
+    options.hops[0].mark_bytes = 8 * 4096;
+    for (const int senders : {2, 8}) {
+      const Result result = steady(options, senders);
+      CHECK(result.utilisation >= 0.7);
+      CHECK(result.tail <= 2 * bdp);
+    }
+  }
+}
+
+TEST_CASE("behind a switch, a slower hop without a meter is guarded by the queue echo") {
+  for (const std::string_view name : {"caqm_r", "caqm_w"}) {
+    for (const int senders : {2, 8, 32, 128}) {
+      Bottleneck run({.controller = name, .hops = {{.meter = name}, {.bytes_per_second = 6.25e9}}});
+      for (int i = 0; i < senders; ++i) run.add({});
+      run.run(rounds(40));
+      run.begin_count();
+      run.run(rounds(440));
+      INFO(name << ", " << senders << " senders");
+      CHECK(run.utilisation() >= 0.7);
+      CHECK(run.queue_packets(0.99, 1) <= 6 * bdp / 2);
+    }
+  }
+}
+
+// Returns the round trips after which, in each five of them, shares are equal and the port is used.
+int settled_after(Bottleneck& run, int from, int until) {
+  int settled = 0;
+  for (int at = from; at < until; at += 5) {
+    run.begin_count();
+    run.run(rounds(at + 5));
+    if (run.fairness() < 0.95 || run.utilisation() < 0.85) settled = at + 5 - from;
+  }
+  return settled;
+}
+
+TEST_CASE("caqm_r: shares are equal 15 round trips after a flow joins, and 20 after one leaves") {
+  Bottleneck run(switched("caqm_r"));
+  constexpr int flows = 8, phase = 100;
+  for (int i = 0; i < flows; ++i) {
+    run.add({.start = rounds(phase * i), .stop = rounds(phase * (flows + i))});
+  }
+  for (int i = 0; i < 2 * flows - 1; ++i) {
+    const int settled = settled_after(run, phase * i, phase * (i + 1));
+    std::printf("  %s %d: settled after %d round trips\n", i < flows ? "join" : "leave", i % flows,
+                settled);
+    CHECK(settled <= (i < flows ? 15 : 20));
+  }
+}
+
+double incast(const BottleneckOptions& options, int senders, uint64_t bytes, Time until) {
+  Bottleneck run(options);
+  for (int i = 0; i < senders; ++i) run.add({.bytes = bytes});
+  run.run(until);
+  Time last{};
+  for (const auto& sender : run.senders()) last = std::max(last, sender.finished);
+  CHECK(run.peak_packets() <= std::max(16.0, senders + 8.0));
+  if (last == never) return 1e9;
+  const double ideal = static_cast<double>(bytes) * senders / options.hops[0].bytes_per_second;
+  return congestion::seconds(last.time_since_epoch()) / ideal;
+}
+
+TEST_CASE("caqm_r: a finite incast takes little longer than the port needs") {
+  for (const auto& [senders, bytes, most] :
+       {std::tuple{16, 2'000'000, 1.05}, {60, 500'000, 1.06}, {127, 2'000'000, 1.035}}) {
+    const double took = incast(switched("caqm_r"), senders, bytes, Time(1s));
+    std::printf("  caqm_r  incast %d x %d: %.3f of the ideal\n", senders, bytes, took);
+    CHECK(took <= most);
+  }
+}
+
+// Whatever acknowledgements are lost, late or merged, and whatever round trips flows have: no rate
+// is zero or above the link, and each flow ends.
+TEST_CASE("fuzz: rates stay between zero and the link, and each flow ends") {
+  for (uint64_t seed = 1; seed <= 1000; ++seed) {
+    Prng prng(seed);
+    const std::string_view name = prng.chance(0.5) ? "caqm_r" : "caqm_w";
+    BottleneckOptions options = prng.chance(0.7) ? switched(name) : unswitched(name);
+    if (prng.chance(0.3)) options.hops.push_back({.bytes_per_second = 5e9, .mark_bytes = 100'000});
+    options.packets_per_ack = static_cast<uint32_t>(prng.between(1, 6));
+    options.loss = prng.chance(0.3) ? 0.01 : 0;
+    options.ack_loss = prng.chance(0.3) ? 0.05 : 0;
+    options.ack_jitter = Duration(prng.chance(0.3) ? 20'000 : 0);
+    options.tell_base = prng.chance(0.5);
+    options.seed = static_cast<uint32_t>(seed);
+    Bottleneck run(options);
+    const uint64_t senders = prng.between(1, 24);
+    for (uint64_t i = 0; i < senders; ++i) {
+      run.add({.start = Time(Duration(static_cast<int64_t>(prng.below(200'000)))),
+               .bytes = prng.between(1, 400'000),
+               .base_rtt = Duration(static_cast<int64_t>(prng.between(4'000, 64'000)))});
+    }
+    INFO("seed " << seed);
+    for (Time at{}; at < Time(20ms); at += 250us) {
+      run.run(at);
+      for (const auto& sender : run.senders()) {
+        const auto& guarded = dynamic_cast<const congestion::Guarded&>(*sender.controller);
+        REQUIRE(guarded.bytes_per_second() > 0);
+        REQUIRE(guarded.bytes_per_second() <= options.link_bytes_per_second * 1.0001);
+      }
+    }
+    run.run(Time(5s));
+    for (const auto& sender : run.senders()) REQUIRE(sender.finished != never);
+  }
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,217 @@
+#include "congestion/guard.h"
+
+#include <cmath>
+
+#include "congestion/caqm_r.h"
+#include "congestion/caqm_w.h"
+#include "tests/catch.h"
+#include "tests/unit/congestion/script.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+using congestion::CaqmR;
+using congestion::CaqmW;
+using congestion::Feedback;
+
+constexpr Feedback alone{};
+// The feedback if each packet was granted what it asked for.
+constexpr Feedback all_granted{.increase = true, .switched = true, .hint = 32};
+
+template <class Kind>
+Script<Kind> with_window(double packets) {
+  Script<Kind> script;
+  while (script.window() < packets * 1000) script.acknowledge(all_granted, 100us);
+  return script;
+}
+
+TEMPLATE_TEST_CASE("a sender begins with one packet in a round trip", "", CaqmR, CaqmW) {
+  Script<TestType> script;
+  CHECK(script.controller.window_bytes() == 1000);
+  CHECK(script.controller.allowance(script.now).not_before <= script.now);
+  script.send();
+  CHECK(script.controller.allowance(script.now).not_before == script.now + 100us);
+}
+
+TEMPLATE_TEST_CASE("without a switch the window doubles until a queue stands, then grows slowly",
+                   "", CaqmR, CaqmW) {
+  Script<TestType> script;
+  for (const double expected : {2000, 4000, 8000, 16'000}) {
+    script.round(alone, 100us);
+    CHECK(script.window() == expected);
+  }
+  script.round(alone, 300us);
+  const double cut = script.window();
+  CHECK(cut < 12'000);
+  CHECK(cut >= 8000);
+  script.now += 300us;
+  script.round(alone, 100us);
+  CHECK(script.window() > cut + 800);
+  CHECK(script.window() <= cut + 1000);
+}
+
+TEMPLATE_TEST_CASE("a grant without a switch on the way does not count", "", CaqmR, CaqmW) {
+  Script<TestType> script;
+  script.round(alone, 100us);
+  script.round(alone, 300us);
+  script.now += 300us;
+  const double before = script.window();
+  Feedback approved = all_granted;
+  approved.switched = false;
+  script.acknowledge(approved, 100us);
+  CHECK(script.window() <= before + 1000 * 1000 / before + 1);
+}
+
+TEMPLATE_TEST_CASE("when switches fall silent for two rounds, the guard goes on with the window",
+                   "", CaqmR, CaqmW) {
+  Script<TestType> script = with_window<TestType>(20);
+  const double before = script.window();
+  for (int round = 0; round < 2; ++round) {
+    script.round(alone, 100us);
+    CHECK(script.window() == before);
+  }
+  script.now += 100us;
+  script.acknowledge(alone, 100us);
+  script.now += 100us;
+  script.acknowledge(alone, 100us);
+  CHECK(script.window() > before);
+  CHECK(script.window() <= before + 2000);
+}
+
+TEMPLATE_TEST_CASE("a queue that switches do not report cuts the window once in a round", "", CaqmR,
+                   CaqmW) {
+  Script<TestType> script = with_window<TestType>(20);
+  script.now += 100us;
+  const double before = script.window();
+  script.acknowledge(all_granted, 300us);
+  const double cut = script.window();
+  CHECK(cut < before);
+  CHECK(cut >= before / 2);
+  script.acknowledge(all_granted, 300us);
+  CHECK(script.window() == cut);
+  // From then on it does not take all that switches grant.
+  script.now += 300us;
+  script.acknowledge(all_granted, 100us);
+  CHECK(script.window() <= cut + 1000 * 1000 / cut + 1);
+}
+
+TEMPLATE_TEST_CASE("a queue that switches report does not cut", "", CaqmR, CaqmW) {
+  Script<TestType> script = with_window<TestType>(20);
+  script.now += 100us;
+  const double before = script.window();
+  Feedback reported = all_granted;
+  reported.switch_queue = congestion::queue_code(200e-6);
+  script.acknowledge(reported, 300us);
+  CHECK(script.window() > before);
+}
+
+TEMPLATE_TEST_CASE("ECN marks cut in proportion to their share", "", CaqmR, CaqmW) {
+  Script<TestType> few = with_window<TestType>(20), many = with_window<TestType>(20);
+  Feedback marked = all_granted;
+  marked.marked_bytes = 1000;
+  for (int round = 0; round < 20; ++round) {
+    few.now += 100us;
+    many.now += 100us;
+    few.acknowledge(marked, 100us);
+    for (int i = 0; i < 19; ++i) few.acknowledge(all_granted, 100us);
+    for (int i = 0; i < 20; ++i) many.acknowledge(marked, 100us);
+  }
+  CHECK(many.window() < few.window() / 2);
+  CHECK(many.window() < 5000);
+}
+
+TEMPLATE_TEST_CASE("a time-out leaves one packet, and undoing it the window before", "", CaqmR,
+                   CaqmW) {
+  Script<TestType> script = with_window<TestType>(20);
+  const double before = script.window();
+  script.lose(true);
+  CHECK(script.window() == 1000);
+  script.controller.handle(congestion::Spurious{.now = script.now});
+  CHECK(script.window() == before);
+  script.controller.handle(congestion::Spurious{.now = script.now});
+  CHECK(script.window() == before);
+}
+
+TEMPLATE_TEST_CASE("a loss cuts without a switch, and not while switches take part", "", CaqmR,
+                   CaqmW) {
+  Script<TestType> with = with_window<TestType>(20), without;
+  for (int i = 0; i < 4; ++i) without.round(alone, 100us);
+  const double before = with.window();
+  with.lose(false);
+  CHECK(with.window() == before);
+  without.lose(false);
+  CHECK(std::fabs(without.window() - 16'000 * 0.7) < 1);
+  without.lose(false);
+  CHECK(std::fabs(without.window() - 16'000 * 0.7) < 1);
+  without.controller.handle(congestion::Spurious{.now = without.now});
+  CHECK(without.window() == 16'000);
+}
+
+TEMPLATE_TEST_CASE("a notification cuts the window once in a round", "", CaqmR, CaqmW) {
+  Script<TestType> script = with_window<TestType>(20);
+  script.now += 100us;
+  const double before = script.window();
+  for (int i = 0; i < 2; ++i) {
+    script.controller.handle(
+        congestion::Notified{.now = script.now, .rtt = 100us, .severe = true, .last_hop = false});
+    CHECK(script.window() == before / 2);
+  }
+}
+
+TEMPLATE_TEST_CASE("defect (b): a window below a packet is one packet, sent less often", "", CaqmR,
+                   CaqmW) {
+  Script<TestType> script;
+  for (int i = 0; i < 8; ++i) {
+    script.now += 10ms;
+    script.controller.handle(
+        congestion::Notified{.now = script.now, .rtt = 100us, .severe = true, .last_hop = false});
+  }
+  CHECK(script.window() < 4);
+  CHECK(script.controller.window_bytes() == 1000);
+  script.now += 1s;
+  script.send();
+  CHECK(script.controller.allowance(script.now).not_before > script.now + 10ms);
+}
+
+TEMPLATE_TEST_CASE("a window that is not used does not grow", "", CaqmR, CaqmW) {
+  Script<TestType> script = with_window<TestType>(20);
+  const double before = script.window();
+  script.controller.handle(congestion::Acknowledged{.now = script.now,
+                                                    .rtt = 100us,
+                                                    .bytes = 1000,
+                                                    .inflight_bytes = 5000,
+                                                    .sample = 100us,
+                                                    .feedback = &all_granted});
+  CHECK(script.window() == before);
+}
+
+TEST_CASE("departures follow a schedule, and a late sender catches up as far as it may run late") {
+  congestion::Settings settings = small_packets;
+  for (const Duration lateness : {0us, 30us}) {
+    settings.lateness = lateness;
+    Script<CaqmR> script(settings);
+    script.acknowledge(all_granted, 100us, 9000);  // two packets: a gap of 50 us
+    script.send();
+    const Time next = script.controller.allowance(script.now).not_before;
+    script.now = next + 20us;
+    script.send();
+    CHECK(script.controller.allowance(script.now).not_before ==
+          (lateness == 0us ? script.now + 50us : next + 50us));
+    script.now += 1s;
+    script.send();
+    CHECK(script.controller.allowance(script.now).not_before == script.now - lateness + 50us);
+  }
+}
+
+TEST_CASE("without a given base round trip, the least measured one counts") {
+  congestion::Settings settings = small_packets;
+  settings.base_rtt = {};
+  Script<CaqmR> script(settings);
+  script.acknowledge(alone, 100us);
+  script.send();
+  CHECK(script.controller.allowance(script.now).not_before == script.now + 50us);
+}
+
+}  // namespace
+}  // namespace urma::test
