@@ -15,12 +15,14 @@ WINDOW = f"/dev/shm/urma-feed-test-{os.getpid()}"
 SHARED = f"cxl:{WINDOW}?size=16M"
 NETWORK = f"udp:127.2.{os.getpid() % 250}.7"
 ADDRESS = NETWORK.removeprefix("udp:")
+started = []
 WAYS = ((("localhost", "--device", SHARED)), ((ADDRESS, "--device", "fault(loss=1%,seed=3):udp:")))
 
 
 def start(*arguments, errors=subprocess.PIPE):
-    return subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE,
-                            stderr=errors, text=True)
+    started.append(subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE,
+                                    stderr=errors, text=True))
+    return started[-1]
 
 
 def consume(*arguments, errors=subprocess.PIPE):
@@ -259,6 +261,8 @@ def main():
                 test()
                 print(f"{time.monotonic() - began:.1f} s", flush=True)
     finally:
+        for process in started:
+            process.kill()
         if os.path.exists(WINDOW):
             os.unlink(WINDOW)
 
