@@ -10,7 +10,6 @@
 namespace urma::apps::info {
 namespace {
 
-constexpr uint64_t mebibyte = 1 << 20;
 // The default window takes 0.7M when it is created, and 0.9M more for each pair of devices that
 // exchange packets. With less than the second size, only small segments fit beside them.
 constexpr uint64_t least_shared = 2 * mebibyte;

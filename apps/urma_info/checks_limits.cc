@@ -8,8 +8,6 @@
 namespace urma::apps::info {
 namespace {
 
-constexpr uint64_t mebibyte = 1 << 20;
-
 // Returns how much memory a group uses that it could not free by dropping cached files.
 uint64_t memory_used(const Host& host, const std::string& directory) {
   const auto of = [&](const char* file) { return host.number(directory + "/" + file); };

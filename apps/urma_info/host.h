@@ -13,6 +13,8 @@
 
 namespace urma::apps::info {
 
+inline constexpr uint64_t mebibyte = 1 << 20;
+
 // The machine, as the checks see it: files below a root directory, and functions for what no file
 // contains. Tests make Hosts of their own.
 struct Host {

@@ -16,9 +16,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr uint32_t berths = 64;
-constexpr uint32_t receives = 32;
-constexpr auto silence =
+constexpr uint32_t sender_berths = 64;
+constexpr uint32_t sender_receives = 32;
+constexpr auto receiver_silence =
     2s;  // after this time without progress the sender probes the receiver by reading its memory
 constexpr uint64_t life_tag = uint64_t{1} << 62;
 constexpr uint64_t block_tag = uint64_t{1} << 61;  // plus the number of the slot
@@ -38,9 +38,9 @@ Sender::Sender(const Options& options, const Outgoing& file, Device& device)
       file_(file),
       device_(device),
       dialogue_(device, {.wording = wording(),
-                         .berths = berths,
-                         .berths_one = berths,  // there is one receiver
-                         .receives = receives}),
+                         .berths = sender_berths,
+                         .berths_one = sender_berths,  // there is one receiver
+                         .receives = sender_receives}),
       asker_(dialogue_, "the receiver at " + options.host) {}
 
 Exit Sender::run() {
@@ -215,7 +215,7 @@ void Sender::turn(std::chrono::milliseconds limit) {
   if (lost) lose(*lost);
   if (!taken.empty()) {
     heard_ = Clock::now();
-  } else if (reached() && !asked_ && Clock::now() - heard_ > silence) {
+  } else if (reached() && !asked_ && Clock::now() - heard_ > receiver_silence) {
     asked_ = true;
     // The head of slot 0 belongs to this sender, so any value may be written there.
     static BlockHead nothing;

@@ -50,7 +50,7 @@ T must(Result<T> made, std::string_view what) {
 }
 
 // Prints one line for each figure, and returns whether its bound holds.
-class Report {
+class BoundsReport {
  public:
   void header(std::string_view text) { fmt::print("{}\n", text); }
   void at_most(std::string_view what, double is, double bound, std::string_view unit) {
@@ -76,7 +76,7 @@ class Report {
   bool missed_ = false;
 };
 
-double sum_of(std::string_view object, Report* report = nullptr) {
+double sum_of(std::string_view object, BoundsReport* report = nullptr) {
   double sum = 0;
   for (const BudgetPart& part : Device::budget()) {
     if (part.object != object) continue;
@@ -86,7 +86,7 @@ double sum_of(std::string_view object, Report* report = nullptr) {
   return sum;
 }
 
-void show_sums(Report& report) {
+void show_sums(BoundsReport& report) {
   report.header("By the sum of their parts");
   for (const auto& [object, bound] : {std::pair("Jetty", 320.0),
                                       {"channel", 512.0},
@@ -160,7 +160,7 @@ double random_line_ns(size_t many) {
 
 // Measures a post, which touches several cache lines: to one Jetty repeatedly, and to a random one
 // of many.
-void measure_posts(Report& report, Device& device, std::vector<Jetty>& jetties, bool gate) {
+void measure_posts(BoundsReport& report, Device& device, std::vector<Jetty>& jetties, bool gate) {
   constexpr size_t burst = least_budget_jetties;  // posts, each to another Jetty
   constexpr size_t rounds = 200;
   const size_t many = std::min<size_t>(jetties.size(), 65'536);
@@ -196,7 +196,7 @@ void measure_posts(Report& report, Device& device, std::vector<Jetty>& jetties, 
 }
 
 // With `gate`, the speed is checked, too.
-void measure_jetties(Report& report, uint32_t count, bool gate) {
+void measure_jetties(BoundsReport& report, uint32_t count, bool gate) {
   report.header(fmt::format("Measured: {} Jetties of one device", count));
   // One Jetty more than the counted ones, which is used all the time.
   Device device =
@@ -314,7 +314,7 @@ struct PeersToMeasure {
   double bound_bytes = 0;
 };
 
-void measure_peers(Report& report, const PeersToMeasure& peers) {
+void measure_peers(BoundsReport& report, const PeersToMeasure& peers) {
   constexpr uint32_t first = 64;  // the memory that all peers share is allocated by the first ones
   const uint32_t count =
       std::min(peers.most, descriptors_allowed() / peers.descriptors_each - 2 * first);
@@ -336,7 +336,7 @@ Exit budget(const Options& options) {
   constexpr uint32_t usual_jetties =
       1'000'000 - 2;  // 1 000 000 less two further Jetties of the device
   const uint32_t jetties = options.jetties > 1 ? options.jetties : usual_jetties;
-  Report report;
+  BoundsReport report;
   measure_jetties(report, jetties, jetties == usual_jetties);
   const uint32_t peers = jetties < usual_jetties ? 256 : 1000;
   measure_peers(report, {.device = anywhere_here,

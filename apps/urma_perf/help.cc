@@ -39,7 +39,7 @@ Tests: {}
 More: urma_perf --help-all
 )";
 
-constexpr std::string_view rest = R"(
+constexpr std::string_view other_options = R"(
 Other options
   --budget             the cost of idle Jetties, peers and channels, of creating Jetties, and of a
                        post to any of a million of them (or of --jetties N); exit code 3 if a bound
@@ -155,7 +155,7 @@ std::string help_all() {
   for (const Test& test : all_tests()) {
     tests += fmt::format("  {:<14} {}\n", test.name, test.summary);
   }
-  return help() + fmt::format(rest, tests);
+  return help() + fmt::format(other_options, tests);
 }
 
 }  // namespace urma::apps::perf

@@ -13,7 +13,7 @@ namespace {
 using Asked = CommandLine::Asked;
 
 // Words and options from which other values of Options are derived.
-struct Words {
+struct GivenWords {
   std::string what;
   std::array<bool, threads_modes.size()> modes{};
   bool no_verify = false;
@@ -37,7 +37,7 @@ OneOf<NamedRetransmission> any_retransmission() {
   return {std::span(all.first, all.last)};
 }
 
-void add_options(CommandLine& line, Options& options, Words& words) {
+void add_options(CommandLine& line, Options& options, GivenWords& words) {
   line.two_screens();
   line.flag("--budget", words.budget);
   line.text("what", words.what);
@@ -77,7 +77,7 @@ void add_options(CommandLine& line, Options& options, Words& words) {
   line.value("--speaks", options.speaks, WholeNumber{0, INT32_MAX});
 }
 
-void choose_mode(const Words& words, Options& options) {
+void choose_mode(const GivenWords& words, Options& options) {
   using Mode = Options::Mode;
   const std::string& what = words.what;
   if (words.budget) {
@@ -126,7 +126,7 @@ void choose_mode(const Words& words, Options& options) {
   if (!options.self && options.host.empty()) options.host = "localhost";
 }
 
-void choose_threads(const CommandLine& line, const Words& words, Options& options) {
+void choose_threads(const CommandLine& line, const GivenWords& words, Options& options) {
   std::vector<std::string> modes;
   for (const ThreadsMode& mode : threads_modes) modes.emplace_back(mode.option);
   line.exclude(modes);
@@ -240,7 +240,7 @@ std::vector<Case> Options::cases() const {
 
 Options parse_options(int count, char** arguments) {
   Options options;
-  Words words;
+  GivenWords words;
   CommandLine line("urma_perf");
   add_options(line, options, words);
   const Asked asked = line.parse(count, arguments);

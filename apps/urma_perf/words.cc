@@ -7,7 +7,7 @@
 namespace urma::apps::perf {
 namespace {
 
-constexpr uint64_t step =
+constexpr uint64_t swap_step =
     0x9e37'79b9'7f4a'7c15;  // odd, so that a value repeats only after 2^bits steps
 
 uint64_t cut(uint64_t value, uint64_t bytes) {
@@ -37,7 +37,7 @@ Words::Words(Atomic atomic, uint64_t bytes, size_t count)
     : atomic_(atomic), bytes_(bytes), words_(count) {}
 
 uint64_t Words::next(uint64_t value) const {
-  return cut(value + (atomic_ == Atomic::compare_swap ? step : 1), bytes_);
+  return cut(value + (atomic_ == Atomic::compare_swap ? swap_step : 1), bytes_);
 }
 
 void Words::aim(Work& work, size_t word) {
