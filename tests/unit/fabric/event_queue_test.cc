@@ -22,7 +22,7 @@ TEST_CASE(
   for (uint64_t seed = 0; seed < 200; ++seed) {
     INFO("seed " << seed);
     Prng prng(seed);
-    EventQueue queue({.events = 4096,
+    EventQueue queue({.events = most_pending,
                       .bucket_bits = static_cast<unsigned>(prng.below(8)),
                       .ring_bits = static_cast<unsigned>(prng.between(6, 10))});
     std::set<Event, HappensBefore> model;
@@ -31,7 +31,7 @@ TEST_CASE(
     uint32_t sequence = UINT32_MAX - 500;
     bool same = true;
     for (int step = 0; step < 2000; ++step) {
-      if (prng.chance(0.52)) {
+      if (prng.chance(0.55) && model.size() < most_pending) {
         const Event event{now + some_delay(prng), static_cast<uint32_t>(prng.below(4)), ++sequence,
                           sequence, 0};
         queue.push(event);

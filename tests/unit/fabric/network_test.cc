@@ -124,6 +124,39 @@ TEST_CASE("in a parking lot whose sources offer too much, a hop is never idle an
   }
 }
 
+TEST_CASE("a cable that is cut loses what is in its queues, on it, and sent while it is cut") {
+  const CableKind cable{.bytes_per_second = 1'000'000'000, .delay = 10us};
+  for (const uint32_t lanes : {1u, 2u}) {
+    Network network(star(2, cable), {.switches = {.lanes = lanes, .addresses = 8}});
+    Network::Happening it;
+    const auto send = [&](uint64_t handle) {
+      Packet packet = packet_between(0, 1, 1000);
+      packet.handle = handle;
+      network.send(0, packet);
+    };
+    // They reach the switch from 11 us on, and leave it from 12 us on.
+    for (uint64_t handle = 0; handle < 8; ++handle) send(handle);
+    REQUIRE_FALSE(network.next(Time(14'500ns), it));
+    network.cut(1, true);
+    REQUIRE_FALSE(network.next(Time(15'500ns), it));
+    network.cut(1, false);
+    // Two were on the cable and two in the switch; one arrived there while the cable was cut.
+    std::vector<uint64_t> arrived;
+    while (network.next(Time(100us), it)) arrived.push_back(it.packet.handle);
+    CHECK(arrived == std::vector<uint64_t>{5, 6, 7});
+    const PortCounters& counters = network.switches()[0].counters(1);
+    const uint64_t dropped = counters.drops[static_cast<size_t>(Drop::port_down)];
+    CHECK(8 + counters.recalled == 3 + dropped + network.lost_on_cables());
+
+    const uint64_t lost = network.lost_on_cables();
+    network.cut(0, true);
+    send(8);
+    CHECK_FALSE(network.next(Time(200us), it));
+    CHECK(network.lost_on_cables() == lost + 1);
+    CHECK(network.in_flight() == 0);
+  }
+}
+
 Topology some_topology(Prng& prng) {
   const CableKind slow{.bytes_per_second = prng.between(500'000'000, 3'000'000'000),
                        .delay = 300ns};
