@@ -13,7 +13,7 @@ struct Later {
   bool operator()(const Event& a, const Event& b) const { return happens_before(b, a); }
 };
 
-void push_on_heap(std::vector<Event>& heap, const Event& event) {
+void add_to_heap(std::vector<Event>& heap, const Event& event) {
   heap.push_back(event);
   std::push_heap(heap.begin(), heap.end(), Later{});
 }
@@ -37,30 +37,41 @@ EventQueue::EventQueue(const Settings& settings)
 void EventQueue::push(const Event& event) {
   ++size_;
   const uint64_t bucket = bucket_of(event.at);
-  if (bucket <= open_bucket_) return push_on_heap(open_, event);
-  if (bucket - open_bucket_ >= ring_size_) return push_on_heap(far_, event);
+  if (bucket <= open_bucket_) return add_to_open(event);
+  if (bucket - open_bucket_ >= ring_size_) return add_to_heap(far_, event);
   add_to_ring(event, bucket);
 }
 
+void EventQueue::add_to_open(const Event& event) {
+  open_.insert(std::upper_bound(open_.begin(), open_.end(), event, Later{}), event);
+}
+
 void EventQueue::add_to_ring(const Event& event, uint64_t bucket) {
-  uint32_t node = free_;
-  if (node != none) {
-    free_ = nodes_[node - 1].next;
-  } else {
-    URMA_ASSERT(touched_ < nodes_.size(), "the settings bound the number of pending events");
-    node = ++touched_;
-  }
   const uint64_t at = bucket & (ring_size_ - 1);
-  nodes_[node - 1] = {event, heads_[at]};
-  heads_[at] = node;
-  occupied_[at / 64] |= uint64_t{1} << at % 64;
+  uint32_t node = heads_[at];
+  if (node == none || nodes_[node - 1].count == nodes_[node - 1].events.size()) {
+    node = free_;
+    if (node != none) {
+      free_ = nodes_[node - 1].next;
+    } else {
+      URMA_ASSERT(touched_ < nodes_.size(), "the settings bound the number of pending events");
+      node = ++touched_;
+    }
+    nodes_[node - 1].count = 0;
+    nodes_[node - 1].next = heads_[at];
+    heads_[at] = node;
+    occupied_[at / 64] |= uint64_t{1} << at % 64;
+  }
+  Node& it = nodes_[node - 1];
+  it.events[it.count++] = event;
   ++in_ring_;
 }
 
 bool EventQueue::pop(Time until, Event& event) {
   if (open_.empty() && (size_ == 0 || !open_next(until))) return false;
-  if (open_.front().at > until) return false;
-  event = pop_off_heap(open_);
+  if (open_.back().at > until) return false;
+  event = open_.back();
+  open_.pop_back();
   --size_;
   return true;
 }
@@ -91,12 +102,12 @@ bool EventQueue::open_next(Time until) {
   occupied_[at / 64] &= ~(uint64_t{1} << at % 64);
   while (node != none) {
     Node& it = nodes_[node - 1];
-    open_.push_back(it.event);
+    open_.insert(open_.end(), it.events.begin(), it.events.begin() + it.count);
+    in_ring_ -= it.count;
     const uint32_t next = it.next;
     it.next = free_;
     free_ = node;
     node = next;
-    --in_ring_;
   }
   while (!far_.empty() && bucket_of(far_.front().at) - bucket < ring_size_) {
     const Event event = pop_off_heap(far_);
@@ -107,7 +118,7 @@ bool EventQueue::open_next(Time until) {
       add_to_ring(event, its);
     }
   }
-  std::make_heap(open_.begin(), open_.end(), Later{});
+  std::sort(open_.begin(), open_.end(), Later{});
   return true;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -32,7 +33,7 @@ class EventQueue {
  public:
   struct Settings {
     uint32_t events = 1 << 20;  // the most that are pending; they take memory once they are used
-    unsigned bucket_bits = 6;   // a bucket is 2^bucket_bits ns wide
+    unsigned bucket_bits = 4;   // a bucket is 2^bucket_bits ns wide
     unsigned ring_bits = 14;    // the ring has 2^ring_bits buckets, at least 64
   };
 
@@ -41,6 +42,11 @@ class EventQueue {
 
   // An event must not be earlier than those that were popped.
   void push(const Event& event);
+  // Returns an event that will happen soon, if nothing is pushed, or null. `ahead`: 0 is the event
+  // that `pop` returns next. For callers that prefetch what an event needs.
+  const Event* soon(size_t ahead) const {
+    return ahead < open_.size() ? &open_[open_.size() - 1 - ahead] : nullptr;
+  }
   // Removes the first event, unless it is later than `until`; returns whether there was one.
   bool pop(Time until, Event& event);
   size_t size() const { return size_; }
@@ -48,14 +54,17 @@ class EventQueue {
  private:
   static constexpr uint32_t none = 0;  // links are index + 1
 
-  struct Node {
-    Event event;
+  // Some events of one bucket.
+  struct alignas(64) Node {
+    std::array<Event, 5> events;
+    uint32_t count;
     uint32_t next;
   };
 
   uint64_t bucket_of(Time at) const {
     return static_cast<uint64_t>(at.time_since_epoch().count()) >> bucket_bits_;
   }
+  void add_to_open(const Event& event);
   void add_to_ring(const Event& event, uint64_t bucket);
   uint64_t next_in_ring() const;
   bool open_next(Time until);
@@ -63,7 +72,7 @@ class EventQueue {
   unsigned bucket_bits_;
   uint64_t ring_size_;
   uint64_t open_bucket_ = 0;  // its events, and earlier ones, are in open_
-  std::vector<Event> open_;   // a heap
+  std::vector<Event> open_;   // sorted: the event that happens first is the last element
   std::vector<Event> far_;    // a heap of what is at least a ring away
   RegionArray<uint32_t> heads_;
   std::vector<uint64_t> occupied_;  // a bit for each bucket

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/assert.h"
+#include "base/prefetch.h"
 
 namespace urma::fabric {
 
@@ -45,10 +46,27 @@ bool Network::next(Time until, Happening& happening) {
   Event event;
   while (events_.pop(until, event)) {
     now_ = event.at;
+    prefetch();
     if (handle(event, happening)) return true;
   }
   now_ = std::max(now_, until);
   return false;
+}
+
+// In a large fabric most of the time goes into waiting for memory, so what the next arrivals need
+// is fetched before: first their packets, then what the switches need.
+void Network::prefetch() {
+  const Event* const later = events_.soon(8);
+  if (later != nullptr && later->what % (1u << kind_bits) == arrival) {
+    prefetch_to_write(&packets_.at(later->index));
+    prefetch_to_read(&channels_[later->to]);
+  }
+  const Event* const sooner = events_.soon(3);
+  if (sooner == nullptr || sooner->what % (1u << kind_bits) != arrival) return;
+  const Channel& channel = channels_[sooner->to];
+  if (!is_host(channel.to.node)) {
+    switch_at(channel.to.node).prefetch(packets_.at(sooner->index), channel.to.port);
+  }
 }
 
 // Lets a packet arrive at the other end of a channel.

@@ -95,6 +95,7 @@ class Network {
   uint32_t place_of(Kind kind, uint32_t index) const {
     return kind * static_cast<uint32_t>(channels_.size()) + index;
   }
+  void prefetch();
   void launch(uint32_t channel, uint32_t packet, Time departs);
   void plan_decision(Switch& at, uint32_t channel);
   bool handle(const Event& event, Happening& happening);

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/flat_map.h"
+#include "base/prefetch.h"
 
 namespace urma::fabric {
 namespace {
@@ -129,6 +130,14 @@ Arrival Switch::arrive(Packet& packet, uint32_t from, Time now) {
   const Time departs = wait(out, slot, now);
   if (departs != never) packet = slot_at(slot).packet;
   return {Drop::none, to, departs};
+}
+
+void Switch::prefetch(const Packet& packet, uint32_t from) const {
+  prefetch_to_write(&ports_[from]);
+  const uint32_t to = choose(packet);
+  if (to == Routes::none || packet.lane >= settings_.lanes) return;
+  prefetch_to_write(&ports_[to]);
+  prefetch_to_write(&lanes_[number_of(to, packet.lane)]);
 }
 
 Drop Switch::check(const Packet& packet, uint32_t from) const {

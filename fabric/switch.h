@@ -128,6 +128,8 @@ class Switch {
 
   // Takes a packet that has arrived at a port, and edits it. A dropped packet is not edited.
   Arrival arrive(Packet& packet, uint32_t from, Time now);
+  // Fetches the memory that a call of `arrive` will need a little later.
+  void prefetch(const Packet& packet, uint32_t from) const;
   // Returns when the caller must call `decide` or `collect` for a port; `never` if the port needs
   // no call before the next packet arrives.
   Time due(uint32_t port) const;
@@ -160,7 +162,7 @@ class Switch {
  private:
   static constexpr uint32_t none = 0;  // links are index + 1
 
-  struct Slot {
+  struct alignas(64) Slot {
     Packet packet;
     Time when;  // its arrival; once decided, its departure
     uint32_t next;

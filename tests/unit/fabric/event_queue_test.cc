@@ -17,6 +17,8 @@ Duration some_delay(Prng& prng) {
   return Duration(static_cast<int64_t>(prng.below(uint64_t{1} << prng.below(27))));
 }
 
+constexpr uint32_t most_pending = 64;
+
 TEST_CASE(
     "events happen in the order of time, destination and sequence, whenever they are pushed") {
   for (uint64_t seed = 0; seed < 200; ++seed) {
