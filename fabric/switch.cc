@@ -47,7 +47,8 @@ void Switch::connect(uint32_t port, const SwitchPort& as) {
   it.line = Line(as.bytes_per_second);
   it.host = as.host;
   it.up = true;
-  if (meters_.empty()) return;
+  // A line without a rate has no queue to meter.
+  if (meters_.empty() || as.bytes_per_second == 0) return;
   for (uint32_t lane = 0; lane < settings_.lanes; ++lane) {
     const uint32_t number = number_of(port, lane);
     meters_[number].make(*congestion::find_port_meter(settings_.meter),

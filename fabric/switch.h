@@ -44,7 +44,7 @@ struct SwitchSettings {
   uint32_t ports = 2;
   uint32_t lanes = 1;
   uint32_t addresses = most_addresses;  // each destination is below this
-  uint32_t packet_bytes = 9216;         // the largest packet
+  uint32_t packet_bytes = 9216;         // the largest packet, for the meters, too
   uint32_t packets = 64 * 1024;         // in all queues together
   uint64_t buffer_bytes = 32 << 20;     // in all queues together
   uint64_t queue_bytes = UINT64_MAX;    // in one lane of one port: a fixed share

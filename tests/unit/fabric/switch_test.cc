@@ -252,6 +252,54 @@ TEST_CASE("lanes in turn send the same bytes while they have packets") {
   CHECK(std::abs(sent(2) - 10'000) <= 1000);
 }
 
+// Sends packets that ask for more at twice the rate of a port, and returns the last one that left.
+Packet overload(Switch& at, uint32_t to) {
+  Departure departure;
+  for (int i = 0; i < 2000; ++i) {
+    Packet packet = packet_to(0, 0, 4096);
+    packet.destination = to;
+    packet.signal = {.increase = true, .hint = 128};
+    const Arrival arrival = at.arrive(packet, 0, at_ns(i * 2048));
+    if (arrival.departs != never) departure = {packet, arrival.departs};
+    while (at.due(arrival.port) <= at_ns(i * 2048)) {
+      at.decide(arrival.port, at.due(arrival.port), departure);
+    }
+  }
+  return departure.packet;
+}
+
+TEST_CASE("the meter of a port marks packets as congested, at a host's port as the last hop") {
+  for (const char* meter : {"caqm_r", "caqm_w"}) {
+    INFO(meter);
+    Switch at = switch_of_hosts(
+        {.ports = 4, .addresses = 16, .packet_bytes = 4096, .meter = meter, .seed = 1});
+    at.routes().detach(trunk_port + 1);
+    at.connect(trunk_port, {.bytes_per_second = 1'000'000'000, .host = false});
+    const uint16_t trunk[] = {trunk_port};
+    at.routes().set(10, 10, trunk);
+    for (const uint32_t port : {1u, trunk_port}) {
+      const Packet last = overload(at, port == trunk_port ? 10 : port + 1);
+      CHECK(last.signal.switched);
+      CHECK(last.signal.congested);
+      CHECK_FALSE(last.signal.increase);
+      CHECK(last.signal.last_hop == (port != trunk_port));
+      CHECK(at.counters(port, 0).congested > 0);
+    }
+  }
+}
+
+TEST_CASE("a port without a rate, and a switch without meters, leave signals as they are") {
+  const congestion::Signal asked{.increase = true, .hint = 7};
+  for (const char* meter : {"none", "caqm_r"}) {
+    Switch at = switch_of_hosts({.ports = 2, .addresses = 8, .meter = meter},
+                                std::string_view(meter) == "none" ? 1'000'000 : 0);
+    Packet packet = packet_to(1, 0, 1000);
+    packet.signal = asked;
+    at.arrive(packet, 0, at_ns(0));
+    CHECK(packet.signal == asked);
+  }
+}
+
 TEST_CASE("counters tell the queues that packets have met") {
   Switch at = switch_of_hosts({.ports = 2, .addresses = 8, .histograms = true});
   for (const uint32_t bytes : {1u, 2u, 5u, 1000u}) {
