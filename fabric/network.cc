@@ -8,7 +8,7 @@
 namespace urma::fabric {
 
 Network::Network(const Topology& topology, const Settings& settings)
-    : switches_(make_switches(topology, settings.switches)),
+    : switches_(make_switches(topology, settings.switches, settings.each_port)),
       leaving_(topology.switch_ports.size()),
       hosts_(topology.hosts),
       packets_(settings.packets),

@@ -30,6 +30,7 @@ class Network {
  public:
   struct Settings {
     SwitchSettings switches = {};
+    SwitchPort each_port = {};   // the marks and queues of all ports of switches
     uint32_t packets = 1 << 20;  // on cables and in the lines of hosts, at the same time
     EventQueue::Settings events = {};
   };

@@ -35,7 +35,6 @@ Switch::Switch(const SwitchSettings& settings)
       slots_(settings.packets) {
   URMA_ASSERT(settings.lanes >= 1 && settings.lanes <= most_lanes, "a packet names its lane");
   URMA_ASSERT(congestion::find_port_meter(settings.meter) != nullptr, "the meter exists");
-  settings_.marking.all_bytes = std::max(settings.marking.all_bytes, settings.marking.from_bytes);
   if (settings.meter != "none") meters_ = std::vector<Meter>(lanes_.size());
   if (settings.histograms) histograms_.resize(lanes_.size());
 }
@@ -45,12 +44,15 @@ Switch::Switch(const SwitchSettings& settings)
 void Switch::connect(uint32_t port, const SwitchPort& as) {
   Port& it = ports_[port];
   it.line = Line(as.bytes_per_second);
-  it.host = as.host;
+  it.as = as;
+  it.as.marking.all_bytes = std::max(as.marking.all_bytes, as.marking.from_bytes);
   it.up = true;
-  // A line without a rate has no queue to meter.
-  if (meters_.empty() || as.bytes_per_second == 0) return;
+  if (meters_.empty()) return;
   for (uint32_t lane = 0; lane < settings_.lanes; ++lane) {
     const uint32_t number = number_of(port, lane);
+    meters_[number].clear();
+    // A line without a rate has no queue to meter.
+    if (as.bytes_per_second == 0) continue;
     meters_[number].make(*congestion::find_port_meter(settings_.meter),
                          {.bytes_per_second = static_cast<double>(as.bytes_per_second),
                           .base_rtt = settings_.base_rtt,
@@ -113,12 +115,12 @@ Arrival Switch::arrive(Packet& packet, uint32_t from, Time now) {
   if (congestion::PortMeter* meter = meter_of(number)) {
     signal = meter->arrive(now, packet.bytes, lane.bytes, signal);
   }
-  const Drop full = admit(lane, packet.bytes, now);
+  const Drop full = admit(out, lane, packet.bytes, now);
   if (full != Drop::none) return drop(to, full, packet.bytes);
 
   lane.counters.congested += signal.congested && !packet.signal.congested;
   packet.signal = signal;
-  if (marks(packet, lane.bytes)) {
+  if (marks(out.as.marking, packet, lane.bytes)) {
     packet.ecn = urma::marked(packet.ecn);
     ++lane.counters.marked;
   }
@@ -146,7 +148,8 @@ Drop Switch::check(const Packet& packet, uint32_t from) const {
   if (!in.up) return Drop::port_down;
   if (packet.bytes == 0 || packet.bytes > settings_.packet_bytes) return Drop::bad_size;
   if (packet.lane >= settings_.lanes) return Drop::bad_lane;
-  if (routes_.owner(packet.source) != (in.host ? from : Routes::none)) return Drop::spoofed_source;
+  if (routes_.owner(packet.source) != (in.as.host ? from : Routes::none))
+    return Drop::spoofed_source;
   if (packet.hops >= settings_.hops) return Drop::hop_limit;
   return Drop::none;
 }
@@ -171,12 +174,10 @@ uint32_t Switch::choose(const Packet& packet) const {
 
 // Departures are counted only at the port of the packet. So the other queues may be shorter than
 // their counts say, which matters only if there seems to be no room.
-Drop Switch::admit(const Lane& lane, uint32_t bytes, Time now) {
-  if (bytes > settings_.queue_bytes || lane.bytes > settings_.queue_bytes - bytes) {
-    return Drop::queue_full;
-  }
+Drop Switch::admit(const Port& port, const Lane& lane, uint32_t bytes, Time now) {
+  if (lane.bytes + bytes > port.as.queue_bytes) return Drop::queue_full;
   if (room_for(lane, bytes) == Drop::none) return Drop::none;
-  for (uint32_t port = 0; port < ports_.size(); ++port) settle(port, now);
+  for (uint32_t each = 0; each < ports_.size(); ++each) settle(each, now);
   return room_for(lane, bytes);
 }
 
@@ -198,8 +199,7 @@ Arrival Switch::drop(uint32_t port, Drop reason, uint32_t bytes) {
   return {reason, port, never};
 }
 
-bool Switch::marks(const Packet& packet, uint64_t queue_bytes) const {
-  const Marking& marking = settings_.marking;
+bool Switch::marks(const Marking& marking, const Packet& packet, uint64_t queue_bytes) const {
   if (queue_bytes <= marking.from_bytes) return false;
   if (urma::marked(packet.ecn) == packet.ecn) return false;
   if (queue_bytes > marking.all_bytes) return true;

@@ -47,12 +47,10 @@ struct SwitchSettings {
   uint32_t packet_bytes = 9216;         // the largest packet, for the meters, too
   uint32_t packets = 64 * 1024;         // in all queues together
   uint64_t buffer_bytes = 32 << 20;     // in all queues together
-  uint64_t queue_bytes = UINT64_MAX;    // in one lane of one port: a fixed share
   double share = 0;  // one lane of one port has at most `share` times the free bytes; 0: no limit
   uint8_t hops = 16;
   Service service = Service::strict;
   Keeps keeps = Keeps::until_decided;
-  Marking marking = {};
   std::string_view meter = "none";  // of congestion::port_meters()
   Duration base_rtt{8000};          // for the meters
   uint32_t seed = 0;                // switches of one fabric have different ones
@@ -62,6 +60,8 @@ struct SwitchSettings {
 struct SwitchPort {
   uint64_t bytes_per_second = 0;  // 0: unlimited
   bool host = false;  // it leads to hosts, whose addresses are attached, and not to a switch
+  uint64_t queue_bytes = UINT64_MAX;  // in the queue of one lane
+  Marking marking = {};
 };
 
 // The decision of a switch about a packet.
@@ -183,7 +183,7 @@ class Switch {
     uint64_t served = 0;   // what the lane that was chosen last had been served
     uint32_t waiting = 0;  // a bit for each lane with waiting packets
     bool up = false;
-    bool host = false;
+    SwitchPort as;
     PortCounters counters;
   };
   class Meter {
@@ -193,17 +193,15 @@ class Switch {
     Meter& operator=(const Meter&) = delete;
     ~Meter() { clear(); }
     void make(const congestion::PortMeterKind& kind, const congestion::PortSettings& settings) {
-      clear();
       meter_ = kind.make(storage_, settings);
     }
-    congestion::PortMeter* get() { return meter_; }
-
-   private:
     void clear() {
       if (meter_ != nullptr) meter_->~PortMeter();
       meter_ = nullptr;
     }
+    congestion::PortMeter* get() { return meter_; }
 
+   private:
     alignas(64) std::byte storage_[congestion::PortMeter::storage];
     congestion::PortMeter* meter_ = nullptr;
   };
@@ -214,10 +212,10 @@ class Switch {
   }
   Drop check(const Packet& packet, uint32_t from) const;
   uint32_t choose(const Packet& packet) const;
-  Drop admit(const Lane& lane, uint32_t bytes, Time now);
+  Drop admit(const Port& port, const Lane& lane, uint32_t bytes, Time now);
   Drop room_for(const Lane& lane, uint32_t bytes) const;
   Arrival drop(uint32_t port, Drop reason, uint32_t bytes);
-  bool marks(const Packet& packet, uint64_t queue_bytes) const;
+  bool marks(const Marking& marking, const Packet& packet, uint64_t queue_bytes) const;
   Time depart_behind(Port& port, uint32_t slot, Time earliest);
   Time wait(Port& port, uint32_t slot, Time now);
   uint32_t next_lane(const Port& port, uint32_t first_lane) const;

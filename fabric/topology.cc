@@ -126,7 +126,8 @@ Topology leaf_spine(const LeafSpine& settings) {
   return topology;
 }
 
-std::vector<Switch> make_switches(const Topology& topology, const SwitchSettings& settings) {
+std::vector<Switch> make_switches(const Topology& topology, const SwitchSettings& settings,
+                                  const SwitchPort& each_port) {
   std::vector<Switch> switches;
   for (uint32_t i = 0; i < topology.switch_ports.size(); ++i) {
     SwitchSettings its = settings;
@@ -141,7 +142,10 @@ std::vector<Switch> make_switches(const Topology& topology, const SwitchSettings
       if (end.node < topology.hosts) continue;
       Switch& at = switches[end.node - topology.hosts];
       const bool host = other.node < topology.hosts;
-      at.connect(end.port, {.bytes_per_second = cable.bytes_per_second, .host = host});
+      SwitchPort port = each_port;
+      port.bytes_per_second = cable.bytes_per_second;
+      port.host = host;
+      at.connect(end.port, port);
       if (!host) continue;
       home[other.node] = end.node;
       at.routes().attach(Topology::address_of(other.node), end.port);

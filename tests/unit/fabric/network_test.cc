@@ -195,9 +195,11 @@ WorldResult run_world(uint64_t seed) {
   switches.lanes = prng.chance(0.5) ? 1 : static_cast<uint32_t>(prng.between(2, 4));
   switches.service = prng.chance(0.5) ? Service::strict : Service::round_robin;
   switches.buffer_bytes = prng.between(10'000, 80'000);
-  switches.marking.from_bytes = 5000;
   switches.seed = static_cast<uint32_t>(seed);
-  Network network(topology, {.switches = switches, .packets = 4096, .events = {.events = 8192}});
+  Network network(topology, {.switches = switches,
+                             .each_port = {.marking = {.from_bytes = 5000}},
+                             .packets = 4096,
+                             .events = {.events = 8192}});
   WorldResult result;
   const bool cuts = prng.chance(0.5);
   uint64_t sent = 0;

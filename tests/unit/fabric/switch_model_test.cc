@@ -15,8 +15,11 @@ using Wide = unsigned __int128;
 // exact departures in units of 1 / rate nanoseconds.
 class OneLaneModel {
  public:
-  OneLaneModel(const SwitchSettings& settings, uint64_t rate)
-      : settings_(settings), rate_(rate), ports_(settings.ports) {}
+  OneLaneModel(const SwitchSettings& settings, const SwitchPort& port)
+      : settings_(settings),
+        queue_bytes_(port.queue_bytes),
+        rate_(port.bytes_per_second),
+        ports_(settings.ports) {}
 
   uint64_t queue(uint32_t port, Time now) const {
     uint64_t bytes = 0;
@@ -30,7 +33,7 @@ class OneLaneModel {
   }
   Drop admit(uint32_t port, uint32_t bytes, Time now) const {
     const uint64_t queued = queue(port, now);
-    if (queued + bytes > settings_.queue_bytes) return Drop::queue_full;
+    if (queued + bytes > queue_bytes_) return Drop::queue_full;
     if (packets(now) >= settings_.packets) return Drop::no_slot;
     const uint64_t free = settings_.buffer_bytes - used(now);
     if (bytes > free) return Drop::buffer_full;
@@ -66,6 +69,7 @@ class OneLaneModel {
   }
 
   SwitchSettings settings_;
+  uint64_t queue_bytes_;
   uint64_t rate_;
   std::vector<std::vector<Waiting>> ports_;
 };
@@ -76,20 +80,24 @@ SwitchSettings some_settings(Prng& prng) {
   settings.addresses = 64;
   settings.packets = prng.chance(0.2) ? 8 : 4096;
   settings.buffer_bytes = prng.between(5000, 60'000);
-  settings.queue_bytes = prng.chance(0.5) ? prng.between(3000, 20'000) : UINT64_MAX;
   settings.share = prng.chance(0.5) ? 0.25 * static_cast<double>(prng.between(1, 8)) : 0;
-  settings.marking.from_bytes = prng.between(0, 10'000);
   settings.histograms = prng.chance(0.5);
   return settings;
+}
+
+SwitchPort some_port(Prng& prng) {
+  return {.bytes_per_second = prng.between(500'000'000, 4'000'000'000),
+          .queue_bytes = prng.chance(0.5) ? prng.between(3000, 20'000) : UINT64_MAX,
+          .marking = {.from_bytes = prng.between(0, 10'000)}};
 }
 
 void compare_with_model(uint64_t seed) {
   INFO("seed " << seed);
   Prng prng(seed);
   const SwitchSettings settings = some_settings(prng);
-  const uint64_t rate = prng.between(500'000'000, 4'000'000'000);
-  Switch at = switch_of_hosts(settings, rate);
-  OneLaneModel model(settings, rate);
+  const SwitchPort port = some_port(prng);
+  Switch at = switch_of_hosts(settings, port);
+  OneLaneModel model(settings, port);
   bool same = true;
   uint64_t marked = 0;
   int64_t ns = 0;
@@ -100,8 +108,7 @@ void compare_with_model(uint64_t seed) {
     const auto to = static_cast<uint32_t>(prng.below(prng.chance(0.5) ? 2 : settings.ports));
     Packet packet = packet_to(to, from, static_cast<uint32_t>(prng.between(1, 4096)));
     packet.ecn = prng.chance(0.7) ? Ecn::ect0 : Ecn::not_ect;
-    const bool marks =
-        packet.ecn == Ecn::ect0 && model.queue(to, now) > settings.marking.from_bytes;
+    const bool marks = packet.ecn == Ecn::ect0 && model.queue(to, now) > port.marking.from_bytes;
     const Packet before = packet;
     const Arrival arrival = at.arrive(packet, from, now);
     const Drop expected = model.admit(to, packet.bytes, now);
@@ -127,7 +134,7 @@ void compare_with_model(uint64_t seed) {
   CHECK(end.received_bytes == end.left_bytes + end.dropped_bytes);
   CHECK(at.used_bytes() == 0);
   uint64_t counted = 0;
-  for (uint32_t port = 0; port < settings.ports; ++port) counted += at.counters(port, 0).marked;
+  for (uint32_t i = 0; i < settings.ports; ++i) counted += at.counters(i, 0).marked;
   CHECK(counted == marked);
 }
 

@@ -9,11 +9,14 @@ namespace urma::fabric {
 
 inline Time at_ns(int64_t ns) { return Time(Duration(ns)); }
 
-// A switch whose port `n` leads to a host with the address `n` + 1, at 1 byte per nanosecond.
-inline Switch switch_of_hosts(SwitchSettings settings, uint64_t bytes_per_second = 1'000'000'000) {
+// A switch whose port `n` leads to a host with the address `n` + 1, at 1 byte per nanosecond unless
+// `each_port` has another rate.
+inline Switch switch_of_hosts(const SwitchSettings& settings, SwitchPort each_port = {}) {
   Switch made(settings);
+  each_port.host = true;
+  if (each_port.bytes_per_second == 0) each_port.bytes_per_second = 1'000'000'000;
   for (uint32_t port = 0; port < settings.ports; ++port) {
-    made.connect(port, {.bytes_per_second = bytes_per_second, .host = true});
+    made.connect(port, each_port);
     made.routes().attach(port + 1, port);
   }
   return made;

@@ -77,7 +77,7 @@ TEST_CASE("packets that go round in a loop end at the hop limit") {
 }
 
 TEST_CASE("packets are marked exactly if the bytes ahead of them exceed the threshold") {
-  Switch at = switch_of_hosts({.ports = 2, .addresses = 8, .marking = {.from_bytes = 3000}});
+  Switch at = switch_of_hosts({.ports = 2, .addresses = 8}, {.marking = {.from_bytes = 3000}});
   for (int i = 0; i < 10; ++i) {
     Packet packet = packet_to(1, 0, 1000);
     packet.ecn = Ecn::ect1;
@@ -97,10 +97,10 @@ TEST_CASE("packets are marked exactly if the bytes ahead of them exceed the thre
 }
 
 TEST_CASE("between two thresholds the part of marked packets rises") {
-  Switch at = switch_of_hosts({.ports = 2,
-                               .addresses = 8,
-                               .marking = {.from_bytes = 0, .all_bytes = 1000, .most_chance = 0.5}},
-                              1'000'000'000'000);
+  Switch at =
+      switch_of_hosts({.ports = 2, .addresses = 8},
+                      {.bytes_per_second = 1'000'000'000'000,
+                       .marking = {.from_bytes = 0, .all_bytes = 1000, .most_chance = 0.5}});
   for (const uint32_t queue : {100u, 500u, 900u, 1001u}) {
     const uint64_t before = at.counters(1, 0).marked;
     for (int i = 0; i < 10'000; ++i) {
@@ -291,8 +291,8 @@ TEST_CASE("the meter of a port marks packets as congested, at a host's port as t
 TEST_CASE("a port without a rate, and a switch without meters, leave signals as they are") {
   const congestion::Signal asked{.increase = true, .hint = 7};
   for (const char* meter : {"none", "caqm_r"}) {
-    Switch at = switch_of_hosts({.ports = 2, .addresses = 8, .meter = meter},
-                                std::string_view(meter) == "none" ? 1'000'000 : 0);
+    Switch at = switch_of_hosts({.ports = 2, .addresses = 8, .meter = meter});
+    if (std::string_view(meter) != "none") at.connect(1, {.bytes_per_second = 0, .host = true});
     Packet packet = packet_to(1, 0, 1000);
     packet.signal = asked;
     at.arrive(packet, 0, at_ns(0));
