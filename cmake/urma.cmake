@@ -54,7 +54,8 @@ endfunction()
 
 # The sources of this program are compiled eight at a time (UNITY_BUILD), which halves the processor
 # time: most of it goes into headers. So no two of its sources may define the same name in their
-# unnamed namespaces: a definition that both need goes into a header, another one is renamed.
+# unnamed namespaces, nor one that a header of theirs declares, which another source would call. A
+# definition that both need goes into a header, another one is renamed.
 function(urma_compile_together target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   urma_lets_names_hide(${target})

@@ -9,14 +9,11 @@
 namespace urma::apps {
 namespace {
 
-// After this a message that its receiver does not take completes with an error.
-constexpr Duration patience = std::chrono::seconds(2);
-
 Jetty make_jetty(Device& device, const Dialogue::Options& options) {
   return must(device.jetty({.berths = options.berths,
                             .receives = options.receives,
-                            .operation_timeout = {},
-                            .receiver_timeout = patience,
+                            .operation_timeout = options.patience,
+                            .receiver_timeout = options.patience,
                             .completions = options.completions}),
               "a Jetty for messages");
 }

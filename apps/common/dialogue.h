@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <list>
@@ -31,7 +32,10 @@ class Dialogue {
     uint32_t receives = 64;        // buffers of wording.most_bytes each
     size_t most_waiting = 1024;    // works without a berth
     size_t most_waiting_one = 64;  // the most of them to one peer
-    Jfc* completions = nullptr;    // by default, a queue of the Jetty's own
+    // After this a message that its peer does not take completes with an error. For a server it is
+    // short: a stopped client must not hold berths for long.
+    Duration patience = std::chrono::seconds(2);
+    Jfc* completions = nullptr;  // by default, a queue of the Jetty's own
   };
   Dialogue(Device& device, const Options& options);
   Dialogue(const Dialogue&) = delete;
@@ -44,7 +48,7 @@ class Dialogue {
   size_t waiting() const { return waiting_; }
 
   // Does not block. Throws a Failure if the message is too long, or with Exit::peer_lost if too
-  // much waits already. A message that its peer does not take within 2 s completes with an error.
+  // much waits already.
   void send(const RemoteJetty& to, const Message& message);
   // The same for any work whose completion the caller handles. `to`: the peer that executes it.
   void post(PeerId to, const Work& work);

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string size_text(double bytes) {
+std::string bytes_text(double bytes) {
   constexpr std::array units = {"B", "kB", "MB", "GB", "TB"};
   size_t unit = 0;
   for (; bytes >= 999.5 && unit + 1 < units.size(); ++unit) bytes /= 1000;
@@ -45,8 +45,8 @@ void Progress::begin(uint64_t bytes) {
   resumed_ = shown_ = bytes;
   began_ = last_ = Clock::now();
   if (bytes > 0) {
-    say_line(fmt::format("{}: resumes at {} of {}", name_, size_text(static_cast<double>(bytes)),
-                         size_text(static_cast<double>(bytes_))));
+    say_line(fmt::format("{}: resumes at {} of {}", name_, bytes_text(static_cast<double>(bytes)),
+                         bytes_text(static_cast<double>(bytes_))));
   }
 }
 
@@ -67,8 +67,8 @@ void Progress::done() {
   wipe();
   const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();
   const auto sent = static_cast<double>(bytes_ - resumed_);
-  say_line(fmt::format("{}: {} sent and verified in {:.1f} s, {}/s", name_, size_text(sent),
-                       seconds, size_text(sent / std::max(seconds, 1e-3))));
+  say_line(fmt::format("{}: {} sent and verified in {:.1f} s, {}/s", name_, bytes_text(sent),
+                       seconds, bytes_text(sent / std::max(seconds, 1e-3))));
 }
 
 void Progress::wipe() {
@@ -80,8 +80,8 @@ std::string Progress::line(uint64_t bytes) const {
   const double left = rate_ > 0 ? static_cast<double>(bytes_ - bytes) / rate_ : 0;
   return fmt::format("{}: {:3} %, {} of {}, {}/s, {} left", name_,
                      bytes_ == 0 ? 100 : bytes * 100 / bytes_,
-                     size_text(static_cast<double>(bytes)), size_text(static_cast<double>(bytes_)),
-                     size_text(rate_), time_text(left));
+                     bytes_text(static_cast<double>(bytes)),
+                     bytes_text(static_cast<double>(bytes_)), bytes_text(rate_), time_text(left));
 }
 
 // The bar takes the width that is left behind the words.

@@ -15,8 +15,10 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/failure.h"
 #include "apps/common/interrupt.h"
 #include "apps/urma_perf/clock.h"
+#include "apps/urma_perf/result.h"
 
 namespace urma::apps::perf {
 namespace {
@@ -41,12 +43,6 @@ double resident_bytes(pid_t process) {
                   "budget: /proc does not report how much memory a process uses. Fix: mount /proc");
   }
   return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
-
-template <class T>
-T must(Result<T> made, std::string_view what) {
-  if (!made) throw Failure(Exit::error, fmt::format("{}: {}", what, made.error().message));
-  return std::move(*made);
 }
 
 // Prints one line for each figure, and returns whether its bound holds.
@@ -133,11 +129,6 @@ void drain(Jetty& jetty, size_t count) {
                     "budget: a write did not complete. Fix: report this as a fault of liburma");
     }
   }
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // Measures the minimum cost of a post to a random Jetty: one dependent load of a cache line, from

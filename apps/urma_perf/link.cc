@@ -16,7 +16,7 @@ constexpr size_t presence_bytes = 64;
 
 Link::Link(Device& device, const std::string& host, const Service& service, int speaks)
     : host_(host),
-      dialogue_(device, {.wording = wording()}),
+      dialogue_(device, {.wording = wording(), .patience = std::chrono::nanoseconds(answered_in)}),
       asker_(dialogue_, "the server at " + host),
       presence_(must(device.allocate(presence_bytes, Rights::read), "memory to be seen by")) {
   asker_.meet(find_server(device, host, service).jetty);
@@ -68,7 +68,7 @@ void Link::read(std::span<std::byte> to, const RemoteSegment& from, uint64_t off
 
 void Link::run(const Work& work, std::string_view doing) {
   dialogue_.post(asker_.to().peer, work);
-  for (const int64_t until = now() + 10 * second; now() < until;) {
+  for (const int64_t until = now() + answered_in; now() < until;) {
     bool done = false;
     for (const Completion& completion : dialogue_.jetty().wait(std::chrono::milliseconds(20))) {
       dialogue_.handle(completion);

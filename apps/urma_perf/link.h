@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "apps/common/asker.h"
@@ -9,6 +10,10 @@
 #include "apps/urma_perf/messages.h"
 
 namespace urma::apps::perf {
+
+// A server that has not answered for so long is lost. On a busy machine it may not run for some
+// seconds, so the client's messages may take as long.
+inline constexpr int64_t answered_in = 10 * second;
 
 // The client's connection to the server. It asks one question at a time and returns the answer, or
 // throws a Failure. It sends "bye" when it is destroyed.
@@ -23,11 +28,11 @@ class Link {
   PeerId server() const { return asker_.to().peer; }
 
   template <class Answer>
-  Answer ask(const std::string& type, nlohmann::json body, int64_t patience = 10 * second) {
+  Answer ask(const std::string& type, nlohmann::json body, int64_t patience = answered_in) {
     return asker_.read<Answer>(exchange(type, std::move(body), patience));
   }
   void tell(const std::string& type, nlohmann::json body) {
-    exchange(type, std::move(body), 10 * second);
+    exchange(type, std::move(body), answered_in);
   }
 
   // Writes to the server's memory and waits until the write has completed.

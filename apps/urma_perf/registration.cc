@@ -184,7 +184,7 @@ std::string cell(const Histogram& took) {
   return fmt::format("{:.2f} / {:.1f}", us(0.5), us(0.99));
 }
 
-void print(const Row& row, bool churn) {
+void print_row(const Row& row, bool churn) {
   fmt::print("{:<7} {:>10}", row.memory, row.bytes);
   for (const Histogram& took : row.took) fmt::print("  {:>16}", cell(took));
   if (churn) fmt::print("  {:>9} {:>9} {:>10}", row.works, row.refused, row.not_fenced);
@@ -249,7 +249,7 @@ Exit measure_registration(const Options& options) {
       if (options.json) {
         results.push_back(to_json(row));
       } else {
-        print(row, options.churn > 0);
+        print_row(row, options.churn > 0);
       }
     }
   }

@@ -11,7 +11,7 @@ constexpr int64_t silence = second;
 constexpr int most_unanswered = 2;
 
 template <class Body>
-Body read(const Message& message) {
+Body understood(const Message& message) {
   try {
     return body_of<Body>(message);
   } catch (const NotUnderstood& why) {
@@ -38,10 +38,10 @@ Message Session::answer(const Message& question) {
   Message answer{.id = question.id, .type = "", .body = nullptr};
   if (question.type == "setup") {
     answer.type = "ready";
-    answer.body = setup(read<Setup>(question));
+    answer.body = setup(understood<Setup>(question));
   } else if (question.type == "begin") {
     answer.type = "begun";
-    begin(read<Begin>(question));
+    begin(understood<Begin>(question));
   } else if (question.type == "end") {
     answer.type = "report";
     answer.body = end();
