@@ -23,6 +23,13 @@ void read_port_options(OptionReader& options, sim::Port::Settings& settings, uin
                   {"its address", "the next free one, fd00::1 and up"});
   options.duration("scheduling_delay", settings.scheduling_delay,
                    {"how late this device runs after an arrival or a timer, at random up to this"});
+  std::string topology;
+  options.text("topology", topology,
+               {"star: a switch, in which packets to one device share its line, with the rate, "
+                "queue, mark and delay of that device; the first device of the network decides",
+                "no switch"});
+  if (!topology.empty() && topology != "star") options.refuse("topology", "star");
+  settings.star = !topology.empty();
   settings.impairment.read_options(options);
   settings.mtu = static_cast<uint32_t>(mtu);
   settings.buffer_bytes = static_cast<uint32_t>(buffer);

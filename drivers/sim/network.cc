@@ -49,6 +49,13 @@ std::shared_ptr<Network> Network::named(const std::string& name, uint64_t seed) 
   return network;
 }
 
+bool Network::use_star() {
+  if (star_ != nullptr) return true;
+  if (std::ranges::any_of(ports_, [](const Port* port) { return port != nullptr; })) return false;
+  star_ = std::make_unique<Star>();
+  return true;
+}
+
 void Network::attach(Driven& driven, const Endpoint& at) {
   auto engine = std::ranges::find(engines_, &driven, &Engine::driven);
   if (engine == engines_.end()) {
@@ -150,6 +157,10 @@ Endpoint Network::add(Port& port, const Eid& wanted, Status& status) {
     status = Status::address_in_use;
     return at;
   }
+  if (star_ != nullptr && !star_->connect(at, port.settings_.impairment)) {
+    status = Status::no_resources;
+    return at;
+  }
   std::erase(dead_, at);
   port.index_ = static_cast<uint32_t>(ports_.size());
   ports_.push_back(&port);
@@ -228,7 +239,8 @@ void Network::transmit(Port& from, const TxFrame& frame) {
       if (port_copy.corrupt) Impairment::flip_bits({bytes_of(packet), bytes}, prng_);
       if (wire_copy.corrupt) Impairment::flip_bits({bytes_of(packet), bytes}, prng_);
       const Duration delay = port_copy.delay + wire_copy.delay + least_delay;
-      events_.push({now_ + delay, order_++, Happens::packet_arrives, packet});
+      const Happens what = star_ ? Happens::packet_at_switch : Happens::packet_arrives;
+      events_.push({now_ + delay, order_++, what, packet});
     }
   }
 }
@@ -241,6 +253,8 @@ void Network::handle(const Event& event) {
   switch (event.what) {
     case Happens::packet_arrives:
       return deliver(event.index);
+    case Happens::packet_at_switch:
+      return forward(event.index);
     case Happens::port_is_due:
       if (ports_[event.index] != nullptr) ports_[event.index]->run_device();
       return;
@@ -248,6 +262,14 @@ void Network::handle(const Event& event) {
       if (clocked_ports_[event.index] != nullptr) wake(clocked_ports_[event.index]->facts().self);
       return;
   }
+}
+
+void Network::forward(uint32_t packet) {
+  Packet& header = headers_[packet];
+  const Star::Passage passage = star_->pass(header.from, header.to, header.bytes, header.ecn, now_);
+  if (passage.arrives == never) return put_back(packet);
+  header.ecn = passage.ecn;
+  events_.push({passage.arrives + least_delay, order_++, Happens::packet_arrives, packet});
 }
 
 void Network::deliver(uint32_t packet) {
@@ -291,9 +313,19 @@ Port::Port(std::shared_ptr<Network> network, const Settings& settings)
 
 Result<std::unique_ptr<PacketPort>> Port::open(const std::shared_ptr<Network>& network,
                                                const Settings& settings) {
+  if (settings.star && !network->use_star()) {
+    return Error{Status::invalid_argument,
+                 "sim: this network has devices and no switch. Fix: give topology=star to the "
+                 "first device that is opened"};
+  }
   std::unique_ptr<Port> port(new Port(network, settings));
   Status status = Status::ok;
   const Endpoint self = network->add(*port, settings.address, status);
+  if (status == Status::no_resources) {
+    return Error{status, "sim: the switch of this network has " + std::to_string(Star::most_ports) +
+                             " ports, and had as many addresses. Fix: open devices at earlier "
+                             "addresses again, by address="};
+  }
   if (status != Status::ok) {
     return Error{status, "sim: another port of this network has the address " +
                              to_string(settings.address) + ". Fix: give each another address="};

@@ -12,6 +12,7 @@
 #include "drivers/frame_pool.h"
 #include "drivers/impairment.h"
 #include "drivers/lateness.h"
+#include "drivers/sim/star.h"
 
 namespace urma::drivers::sim {
 
@@ -30,6 +31,10 @@ class Network final : public VirtualClock {
   // Returns the network of this name in this process. It is made with `seed` if it does not exist.
   // Any thread may call it.
   static std::shared_ptr<Network> named(const std::string& name, uint64_t seed);
+
+  // Puts a switch into the middle of the network, through which all packets go from then on.
+  // Returns false if there is none, and there are ports already.
+  bool use_star();
 
   // VirtualClock
   Time now() const override { return now_; }
@@ -59,6 +64,8 @@ class Network final : public VirtualClock {
   // transport header.
   uint64_t trace_hash() const { return trace_hash_; }
   uint64_t packets_sent() const { return sent_; }
+  // Returns the switch of topology=star, or null.
+  Star* star() { return star_.get(); }
   // Returns the number of packets that were delivered with flipped bits.
   uint64_t corrupted() const { return corrupted_; }
 
@@ -68,7 +75,7 @@ class Network final : public VirtualClock {
 
   static constexpr uint32_t packets = 64 * 1024;
 
-  enum class Happens : uint8_t { packet_arrives, port_is_due, owner_wakes };
+  enum class Happens : uint8_t { packet_arrives, port_is_due, owner_wakes, packet_at_switch };
   struct Event {
     Time at;
     uint64_t order;
@@ -117,6 +124,7 @@ class Network final : public VirtualClock {
   Time next_event() const;
   void handle(const Event& event);
   void deliver(uint32_t packet);
+  void forward(uint32_t packet);
   // `bytes`: the part of the packet that is the same in each run.
   void trace(const Endpoint& from, const Endpoint& to, uint32_t length,
              std::span<const std::byte> bytes);
@@ -139,6 +147,7 @@ class Network final : public VirtualClock {
   std::vector<Port*> ports_;                 // null once removed
   std::vector<ClockedPort*> clocked_ports_;  // null once removed
   std::vector<Engine> engines_;
+  std::unique_ptr<Star> star_;  // null unless topology=star
   std::vector<Cut> cuts_;
   std::vector<Endpoint> dead_;
   std::vector<std::byte> leaving_;  // the packet that `on_leave` is called with
@@ -155,6 +164,7 @@ class Port final : public PacketPort {
     Impairment impairment;
     Lateness lateness;
     Duration scheduling_delay{};
+    bool star = false;         // the network must have a switch
     SettingList options = {};  // the options as they were read, for PortFacts::settings
   };
   static Result<std::unique_ptr<PacketPort>> open(const std::shared_ptr<Network>& network,
