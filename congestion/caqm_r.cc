@@ -21,8 +21,8 @@ constexpr double most_counted = 256;  // flows that one packet can count as
 constexpr double most_rounds = 256;   // averaging time, in base round trips
 constexpr double down_gain = 0.25, up_gain = 0.5;
 constexpr double least_excess = 0.5;
-constexpr double least_unlimited = 0.1;  // of the load: what is less does not hold the excess back
-constexpr int idle_slots = 64;           // after which the port forgets
+constexpr double few_refused = 0.3;  // flows, that do not hold the excess back
+constexpr int idle_slots = 64;       // after which the port forgets
 
 }  // namespace
 
@@ -75,7 +75,8 @@ Signal CaqmRMeter::arrive(Time now, uint32_t bytes, uint64_t queue_bytes, Signal
   if (in.hint == 0) return out;
   const double rate = rate_of(in.hint);
   const double round_bytes = rate * round_;
-  counted_ += static_cast<float>(std::min(bytes / round_bytes, most_counted));
+  const auto flows = static_cast<float>(std::min(bytes / round_bytes, most_counted));
+  counted_ += flows;
   if (rate > near_fair * fair_) {
     if (in.congested && rate <= fair_) return out;
     capped_ += static_cast<float>(bytes);
@@ -84,12 +85,13 @@ Signal CaqmRMeter::arrive(Time now, uint32_t bytes, uint64_t queue_bytes, Signal
     out.last_hop = last_hop_;
     out.hint = fair_code();
   } else if (in.increase && !in.congested) {
-    unlimited_ += static_cast<float>(bytes);
     const auto growth = static_cast<float>(std::min<double>(bytes, round_bytes));
     if (tokens_ >= growth) {
       tokens_ -= growth;
+      granted_ += growth;
     } else {
       out.increase = false;
+      refused_ += flows;
     }
   }
   return out;
@@ -109,8 +111,8 @@ void CaqmRMeter::advance(Time now, uint64_t queue_bytes) {
   slot_end_ = now + slot;
   if (first) return;
   counts_ = {};
-  counted_ = arrived_ = unlimited_ = capped_ = 0;
-  load_ = unlimited_load_ = capped_load_ = tokens_ = 0;
+  counted_ = arrived_ = refused_ = capped_ = granted_ = 0;
+  load_ = refused_flows_ = capped_load_ = growth_ = tokens_ = 0;
   flows_ = excess_ = 1;
   fair_ = static_cast<float>(utilisation * rate_);
 }
@@ -129,32 +131,32 @@ void CaqmRMeter::end_slot(uint64_t queue_bytes) {
   average(flows_, sum);
   flows_ = static_cast<float>(std::max<double>(flows_, 1));
   average(load_, arrived_ / slot_seconds());
-  average(unlimited_load_, unlimited_ / slot_seconds());
+  average(refused_flows_, refused_ * slots);
   average(capped_load_, capped_ / slot_seconds());
-  counted_ = arrived_ = unlimited_ = capped_ = 0;
+  growth_ = static_cast<float>(growth_ + (granted_ / slot_seconds() - growth_) / slots);
+  counted_ = arrived_ = refused_ = capped_ = granted_ = 0;
 
   const double standing = std::max(static_cast<double>(queue_bytes) - free_packets * packet_, 0.0);
   const double most = utilisation * rate_;
   const double target = std::clamp(most - drain * standing / averaged, least_target * rate_, most);
   correct(gain, target);
   fair_ = static_cast<float>(std::min(most, excess_ * target / flows_));
-  const double spare = target - load_;
-  tokens_ = spare <= 0 ? 0
-                       : static_cast<float>(std::min(tokens_ + spare * slot_seconds(),
-                                                     std::max<double>(spare * round_, packet_)));
+  // A grant of bytes in a round trip adds as much to the load, one round trip later.
+  const double spare = target - load_ - growth_;
+  const double most_tokens = std::max<double>(spare * round_, packet_);
+  tokens_ = static_cast<float>(std::clamp(tokens_ + spare * slot_seconds(), 0.0, most_tokens));
 }
 
 void CaqmRMeter::correct(double gain, double target) {
   const double error = std::max((target - load_) / target, -1.0);
-  double factor = 1;
-  if (error < 0) {
-    factor = 1 + down_gain * gain * error;
-  } else if (excess_ < 1) {
-    excess_ = static_cast<float>(excess_ + up_gain * gain * (1 - excess_));
-  } else if (unlimited_load_ < least_unlimited * load_ && capped_load_ > 0) {
-    factor = 1 + up_gain * gain * error;
+  double excess = excess_;
+  if (error < 0) excess *= 1 + down_gain * gain * error;
+  if (excess < 1 || refused_flows_ >= few_refused) {
+    if (excess > 1 || error >= 0) excess += up_gain * gain * (1 - excess);
+  } else if (error > 0 && capped_load_ > 0) {
+    excess *= 1 + up_gain * gain * error;
   }
-  excess_ = static_cast<float>(std::clamp<double>(excess_ * factor, least_excess, flows_));
+  excess_ = static_cast<float>(std::clamp<double>(excess, least_excess, flows_));
 }
 
 }  // namespace urma::congestion

@@ -54,15 +54,17 @@ class CaqmRMeter final : public PortMeter {
   float round_;  // seconds
   float packet_;
   // Sums of the present slot.
-  float arrived_ = 0;    // bytes
-  float unlimited_ = 0;  // bytes of flows that ask for more and are below the fair rate
-  float capped_ = 0;     // bytes of flows at the fair rate
-  float counted_ = 0;    // flows
+  float arrived_ = 0;                  // bytes
+  float refused_ = 0;                  // flows below the fair rate that were refused an increase
+  float capped_ = 0;                   // bytes of flows at the fair rate
+  float granted_ = 0;                  // bytes of increases
+  float counted_ = 0;                  // flows
   std::array<float, slots> counts_{};  // flows, of the last slots
   float flows_ = 1;
   float load_ = 0;  // bytes per second, averaged
-  float unlimited_load_ = 0;
+  float refused_flows_ = 0;
   float capped_load_ = 0;
+  float growth_ = 0;  // bytes per second that grants of the last round trip will add
   float excess_ = 1;
   float fair_;        // bytes per second
   float tokens_ = 0;  // bytes of increases that may be granted

@@ -53,13 +53,17 @@ void CaqmW::obey(const Acknowledged& event, const Feedback& feedback) {
     set_window(std::max(window() - feedback.marked_packets * each, least_left * window()));
     if (window() < packet()) spread(event.now);
   }
+  granted_ = granted_ || feedback.increase;
   if (feedback.marked_packets > 0 || !feedback.increase) {
     rounds_granted_ = 0;
+    granted_ = false;
     set_slow_start(false);
   }
 }
 
 void CaqmW::begin_round() {
+  if (!granted_) return;
+  granted_ = false;
   if (rounds_granted_ < patience_rounds) {
     ++rounds_granted_;
   } else {

@@ -20,6 +20,7 @@ class CaqmW final : public Guarded {
   void begin_round() override;
   double wish(double bytes) const;
 
+  bool granted_ = false;        // in this round
   uint8_t rounds_granted_ = 0;  // since a port last refused or marked
 };
 

@@ -4,7 +4,9 @@
 #include "congestion/caqm_r.h"
 #include "congestion/caqm_w.h"
 #include "congestion/controller.h"
+#include "congestion/dcqcn.h"
 #include "congestion/fixed.h"
+#include "congestion/ldcp.h"
 
 namespace urma::congestion {
 namespace {
@@ -21,6 +23,10 @@ constexpr ControllerKind kinds[] = {
      make<Aimd>},
     {"fixed", "a constant window of the receiver's buffer: lossless media, measurements",
      make<Fixed>},
+    {"ldcp", "a window that ECN marks reduce; starts with all that the path holds", make<Ldcp>,
+     Needs::marks},
+    {"dcqcn", "a rate that notifications cut: lossless links", make<Dcqcn>, Needs::notifications,
+     true},
     {"caqm_w", "increases that switches grant (UB 6.6.1.3); without them as caqm_r", make<CaqmW>,
      Needs::increases, true},
     {"caqm_r", "rates that switches name; without them delays and ECN marks", make<CaqmR>,

@@ -23,8 +23,8 @@ constexpr double target_share = 0.35;
 constexpr double scaling = 0.5;
 constexpr double least_scaled_packets = 1.0 / 16;
 constexpr double most_scaled_packets = 64;
-constexpr double small_step = 0.05;  // of a packet, for each packet
-constexpr double delay_cut = 0.8;    // of the share of the round trip that is above the target
+constexpr double small_step = 0.125;  // of a packet, for each packet
+constexpr double delay_cut = 0.8;     // of the share of the round trip that is above the target
 constexpr double least_factor = 0.5;
 
 // Rounds without a cut, after which a sender takes all that switches grant.
@@ -135,7 +135,7 @@ void Guarded::note_round(Time now, Duration rtt) {
   if (now < round_end_) return;
   round_end_ = now + std::max(rtt, duration_of(base()));
   may_cut_ = true;
-  if (!alone()) ++rounds_without_switch_;
+  if (!alone() && ++rounds_without_switch_ > patience_rounds) slow_start_ = false;
   if (calm_rounds_ < wary_rounds) ++calm_rounds_;
   begin_round();
 }
@@ -192,6 +192,7 @@ void Guarded::cut(double factor, Time now) {
   may_cut_ = false;
   slow_start_ = false;
   calm_rounds_ = 0;
+  undo_ = 0;
   set_window(window_ * factor);
   if (window_ < packet_) spread(now);
 }

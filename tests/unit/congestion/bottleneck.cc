@@ -96,6 +96,10 @@ void Bottleneck::handle(const Event& event) {
     case What::lost:
       lose(event);
       break;
+    case What::notify:
+      senders_[event.which].controller->handle(congestion::Notified{
+          .now = now_, .rtt = senders_[event.which].smoothed, .severe = true, .last_hop = true});
+      break;
     case What::late:
     case What::time_out:
       catch_up(event);
@@ -151,7 +155,7 @@ void Bottleneck::send(uint32_t index, uint32_t bytes, bool again) {
                 .bytes = bytes});
     return;
   }
-  enter(0, packet);
+  enter(sender.options.first_hop, packet);
 }
 
 void Bottleneck::enter(size_t index, const Packet& packet) {
@@ -163,7 +167,7 @@ void Bottleneck::enter(size_t index, const Packet& packet) {
   if (hop.meter != nullptr) {
     inside.signal = hop.meter->arrive(now_, packet.bytes, queue_bytes, packet.signal);
   }
-  if (hop.options.mark_bytes > 0 && queue_bytes > hop.options.mark_bytes) inside.marked = true;
+  if (marks(hop, waiting)) inside.marked = true;
   const double full = waiting + packet.bytes;
   hop.peak = std::max(hop.peak, full);
   hop.samples.push_back(static_cast<float>(full));
@@ -174,6 +178,22 @@ void Bottleneck::enter(size_t index, const Packet& packet) {
   post(hop.busy_until, What::depart, static_cast<uint32_t>(index));
 }
 
+bool Bottleneck::marks(const Hop& hop, double queue_bytes) {
+  const auto least = static_cast<double>(hop.options.mark_bytes);
+  const auto most = static_cast<double>(hop.options.mark_most_bytes);
+  if (least == 0 || queue_bytes <= least) return false;
+  if (queue_bytes >= most) return true;
+  return chance() < hop.options.most_chance * (queue_bytes - least) / (most - least);
+}
+
+// A receiver of marked packets sends a notification (CNP) at most once in 50 us.
+void Bottleneck::notify(Sender& sender, uint32_t index) {
+  if (kind_.needs != congestion::Needs::notifications) return;
+  if (sender.notified != Time::min() && now_ < sender.notified + 50us) return;
+  sender.notified = now_;
+  post(picoseconds_ + picoseconds_of(base_of(sender)), What::notify, index);
+}
+
 void Bottleneck::leave(size_t index) {
   Hop& hop = hops_[index];
   Packet packet = hop.queue.front();
@@ -182,7 +202,8 @@ void Bottleneck::leave(size_t index) {
   if (hop.meter != nullptr) {
     packet.signal = hop.meter->depart(now_, packet.bytes, hop.queued, packet.signal);
   }
-  if (index + 1 < hops_.size()) return enter(index + 1, packet);
+  const size_t last = senders_[packet.sender].options.last_hop;
+  if (index < last && index + 1 < hops_.size()) return enter(index + 1, packet);
   deliver(packet);
 }
 
@@ -190,7 +211,10 @@ void Bottleneck::deliver(const Packet& packet) {
   Sender& sender = senders_[packet.sender];
   sender.delivered += packet.bytes;
   sender.unacknowledged_bytes += packet.bytes;
-  if (packet.marked) sender.marked_bytes += packet.bytes;
+  if (packet.marked) {
+    sender.marked_bytes += packet.bytes;
+    notify(sender, packet.sender);
+  }
   const bool urgent = sender.echo.add(packet.signal, packet.bytes, kind_.needs);
   ++sender.unacknowledged;
   const bool last = sender.delivered >= sender.options.bytes || now_ >= sender.options.stop;

@@ -22,7 +22,11 @@ struct BottleneckOptions {
   struct Hop {
     std::string_view meter{};  // if empty, there is no switch with a meter
     double bytes_per_second = 12.5e9;
-    uint64_t mark_bytes = 0;  // ECN marks above this queue, unless it is zero
+    // If not zero, ECN marks above this queue: all packets, or with a chance that rises to
+    // `most_chance` at `mark_most_bytes`.
+    uint64_t mark_bytes = 0;
+    uint64_t mark_most_bytes = 0;
+    double most_chance = 1;
   };
   std::vector<Hop> hops;
   double link_bytes_per_second = 12.5e9;  // of the senders
@@ -42,6 +46,8 @@ struct SenderOptions {
   Time stop = never;
   uint64_t bytes = UINT64_MAX;
   Duration base_rtt{};  // if zero, that of the options
+  size_t first_hop = 0;
+  size_t last_hop = SIZE_MAX;
 };
 
 class Bottleneck {
@@ -66,6 +72,7 @@ class Bottleneck {
     Time wakes = never;
     Time last_send = Time::min();
     Time finished = never;
+    Time notified = Time::min();
   };
 
   explicit Bottleneck(const BottleneckOptions& options);
@@ -96,7 +103,7 @@ class Bottleneck {
     congestion::Signal signal;
     bool marked;
   };
-  enum class What : uint8_t { start, wake, depart, acknowledge, lost, late, time_out };
+  enum class What : uint8_t { start, wake, depart, acknowledge, lost, late, time_out, notify };
   struct Event {
     int64_t at;  // picoseconds
     What what;
@@ -130,10 +137,12 @@ class Bottleneck {
   void try_send(uint32_t index);
   void send(uint32_t index, uint32_t bytes, bool again);
   void enter(size_t hop, const Packet& packet);
+  bool marks(const Hop& hop, double queue_bytes);
   void leave(size_t hop);
   void deliver(const Packet& packet);
   void return_acknowledgement(uint32_t index, Time sent);
   void acknowledge(const Event& event);
+  void notify(Sender& sender, uint32_t index);
   void catch_up(const Event& event);
   void lose(const Event& event);
   Duration base_of(const Sender& sender) const;

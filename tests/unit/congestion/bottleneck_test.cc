@@ -1,5 +1,6 @@
 #include "tests/unit/congestion/bottleneck.h"
 
+#include <cmath>
 #include <cstdio>
 
 #include "base/prng.h"
@@ -77,7 +78,7 @@ TEST_CASE("caqm_r: at 400 Gb/s and 4 us, too") {
     const Result result = steady(options, senders);
     CHECK(result.utilisation >= 0.96);
     CHECK(result.fairness >= 0.99);
-    CHECK(result.peak_before <= std::max(24.0, senders + 8.0));
+    CHECK(result.peak_before <= std::max(16.0, senders + 8.0));
   }
 }
 
@@ -96,7 +97,8 @@ TEST_CASE("without a switch there is no runaway: the guard keeps the queue to 6 
     for (const int senders : {1, 2, 8, 32, 128}) {
       const Result result = steady(unswitched(name), senders);
       INFO(name << ", " << senders << " senders");
-      CHECK(result.utilisation >= 0.7);
+      CHECK(result.utilisation >= 0.95);
+      CHECK(result.fairness >= 0.9);
       CHECK(result.tail <= 6 * bdp);
     }
   }
@@ -154,6 +156,36 @@ TEST_CASE("caqm_r: shares are equal 15 round trips after a flow joins, and 20 af
   }
 }
 
+// One flow passes three ports, with one, two and four others: max-min is 0.2, and 0.8, 0.4, 0.2.
+TEST_CASE("caqm_r: flows that are limited elsewhere leave their share to others") {
+  Bottleneck run({.hops = {{.meter = "caqm_r"}, {.meter = "caqm_r"}, {.meter = "caqm_r"}}});
+  run.add({});
+  for (size_t hop = 0; hop < 3; ++hop) {
+    for (int i = 0; i < 1 << hop; ++i) run.add({.first_hop = hop, .last_hop = hop});
+  }
+  run.run(rounds(100));
+  run.begin_count();
+  run.run(rounds(500));
+  std::printf("  caqm_r  parking lot: %.3f and %.3f, %.3f, %.3f\n", run.share(0), run.share(1),
+              run.share(2), run.share(4));
+  CHECK(run.share(0) >= 0.17);
+  CHECK(run.share(1) >= 0.75);
+  CHECK(run.share(2) >= 0.36);
+  CHECK(run.share(4) >= 0.17);
+}
+
+TEST_CASE("caqm_r: flows with round trips from 4 to 64 us have equal shares") {
+  for (const int senders : {8, 32}) {
+    Bottleneck run(switched("caqm_r"));
+    for (int i = 0; i < senders; ++i) run.add({.base_rtt = Duration(4000 << i % 5)});
+    run.run(rounds(400));
+    run.begin_count();
+    run.run(rounds(1000));
+    CHECK(run.fairness() >= 0.97);
+    CHECK(run.utilisation() >= 0.96);
+  }
+}
+
 double incast(const BottleneckOptions& options, int senders, uint64_t bytes, Time until) {
   Bottleneck run(options);
   for (int i = 0; i < senders; ++i) run.add({.bytes = bytes});
@@ -172,6 +204,45 @@ TEST_CASE("caqm_r: a finite incast takes little longer than the port needs") {
     const double took = incast(switched("caqm_r"), senders, bytes, Time(1s));
     std::printf("  caqm_r  incast %d x %d: %.3f of the ideal\n", senders, bytes, took);
     CHECK(took <= most);
+  }
+}
+
+// Two flows of DCQCN at 40 Gb/s. Which one is ahead depends on chance, so their means count.
+TEST_CASE("dcqcn: two flows at 40 Gb/s settle at 20 Gb/s each") {
+  double first = 0, second = 0;
+  constexpr int seeds = 20;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    BottleneckOptions options{.controller = "dcqcn",
+                              .hops = {{.bytes_per_second = 5e9,
+                                        .mark_bytes = 5'000,
+                                        .mark_most_bytes = 200'000,
+                                        .most_chance = 0.01}},
+                              .link_bytes_per_second = 5e9,
+                              .packet_bytes = 1024,
+                              .seed = static_cast<uint32_t>(seed)};
+    Bottleneck run(options);
+    run.add({});
+    run.add({});
+    run.run(Time(20ms));
+    run.begin_count();
+    run.run(Time(60ms));
+    first += run.share(0) * 40 / seeds;
+    second += run.share(1) * 40 / seeds;
+  }
+  std::printf("  dcqcn   %.2f and %.2f Gb/s\n", first, second);
+  CHECK(std::abs(first - 20) <= 1);
+  CHECK(std::abs(second - 20) <= 1);
+}
+
+TEST_CASE("ldcp: the port is used, and the queue is about the mark's") {
+  for (const int senders : {1, 2, 8}) {
+    BottleneckOptions options = unswitched("ldcp");
+    options.hops[0].mark_bytes = 16 * 4096;
+    const Result result = steady(options, senders);
+    INFO(senders << " senders");
+    CHECK(result.utilisation >= 0.95);
+    CHECK(result.fairness >= 0.9);
+    CHECK(result.tail <= 2 * bdp);
   }
 }
 

@@ -143,7 +143,7 @@ TEST_CASE("a port counts its flows within a few round trips, whatever their rate
 TEST_CASE("a port grants growth while it has spare rate, and names the fair rate above it") {
   CaqmRMeter meter(gigabyte);
   Time now{};
-  const Signal below = load(meter, now, 4, 1e8, 10);
+  const Signal below = load(meter, now, 4, 2e7, 10);
   CHECK(below.increase);
   CHECK_FALSE(below.congested);
   const Signal above = load(meter, now, 4, 4e8, 10);

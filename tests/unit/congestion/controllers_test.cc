@@ -16,6 +16,7 @@ using congestion::controllers;
 using congestion::Feedback;
 using congestion::find_controller;
 using congestion::Lost;
+using congestion::Needs;
 using congestion::Notified;
 using congestion::Settings;
 using congestion::Spurious;
@@ -94,7 +95,8 @@ void random_event(Controller& controller, Prng& prng, Time now, uint64_t limit) 
 
 // A window of less than a packet is one packet and a later departure.
 uint64_t least_window(const ControllerKind& kind, const Settings& settings) {
-  return std::min<uint64_t>((kind.paces ? 1 : 4) * settings.packet_bytes, settings.limit_bytes);
+  const bool loss_driven = kind.needs == Needs::nothing;
+  return std::min<uint64_t>((loss_driven ? 4 : 1) * settings.packet_bytes, settings.limit_bytes);
 }
 
 TEST_CASE("a window never exceeds the receiver's buffer, and is never zero") {

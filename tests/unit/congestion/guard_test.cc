@@ -76,7 +76,9 @@ TEMPLATE_TEST_CASE("when switches fall silent for two rounds, the guard goes on 
   script.now += 100us;
   script.acknowledge(alone, 100us);
   CHECK(script.window() > before);
-  CHECK(script.window() <= before + 2000);
+  for (int round = 0; round < 30; ++round) script.round(alone, 100us);
+  CHECK(script.window() > before + 20'000);
+  CHECK(script.window() <= before + 32'000);  // a packet in a round, not twice as much
 }
 
 TEMPLATE_TEST_CASE("a queue that switches do not report cuts the window once in a round", "", CaqmR,
@@ -131,6 +133,18 @@ TEMPLATE_TEST_CASE("a time-out leaves one packet, and undoing it the window befo
   CHECK(script.window() == before);
   script.controller.handle(congestion::Spurious{.now = script.now});
   CHECK(script.window() == before);
+}
+
+TEMPLATE_TEST_CASE("a queue that was found after a time-out is not undone with it", "", CaqmR,
+                   CaqmW) {
+  Script<TestType> script = with_window<TestType>(20);
+  script.lose(true);
+  script.now += 200us;
+  script.acknowledge(alone, 400us);
+  const double cut = script.window();
+  CHECK(cut < 1000);
+  script.controller.handle(congestion::Spurious{.now = script.now});
+  CHECK(script.window() == cut);
 }
 
 TEMPLATE_TEST_CASE("a loss cuts without a switch, and not while switches take part", "", CaqmR,

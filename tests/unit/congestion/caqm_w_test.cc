@@ -1,0 +1,324 @@
+#include "congestion/caqm_w.h"
+
+#include <malloc.h>
+
+#include <cmath>
+#include <map>
+
+#include "tests/catch.h"
+#include "tests/sanitized.h"
+#include "tests/unit/congestion/script.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+using congestion::CaqmW;
+using congestion::CaqmWMeter;
+using congestion::Feedback;
+using congestion::PortSettings;
+using congestion::Signal;
+
+constexpr Feedback granted_packet{.increase = true, .switched = true, .hint = 32};
+constexpr Feedback not_granted{.switched = true};
+
+Feedback marks(uint32_t packets) { return {.marked_packets = packets, .switched = true}; }
+
+// A sender after slow start, with a window of so many packets.
+Script<CaqmW> careful_sender(int packets) {
+  Script<CaqmW> script;
+  while (script.window() < packets * 1000) script.acknowledge(granted_packet, 100us);
+  script.acknowledge(not_granted, 100us);
+  return script;
+}
+
+TEST_CASE("in slow start a packet asks for its own size, and the window doubles") {
+  Script<CaqmW> script;
+  const Signal signal = script.send();
+  CHECK(signal.increase);
+  CHECK(signal.hint >= 31);
+  CHECK(signal.hint <= 32);
+  script.round(granted_packet, 100us);
+  script.round(granted_packet, 100us);
+  CHECK(script.window() == 4000);
+}
+
+TEST_CASE("a retransmission asks for nothing") {
+  Script<CaqmW> script;
+  CHECK(script.send(1000, true) == Signal{});
+}
+
+// Returns the bytes that a window of packets asks for in a round trip: the mean of many rounds.
+template <class Ask>
+double asked_in_a_round(int packets, Ask&& ask) {
+  constexpr int rounds = 500;
+  double sum = 0;
+  for (int i = 0; i < rounds * packets; ++i) sum += ask();
+  return sum / rounds;
+}
+
+// A double with defect (a): it accumulates fractions of a packet and asks for one byte each.
+struct ByteAsker {
+  double window;
+  double fraction = 0;
+  double operator()() {
+    fraction += 0.25 / window * 1000;
+    if (fraction < 1) return 0;
+    fraction -= 1;
+    return 1;
+  }
+};
+
+TEST_CASE("defect (a): after slow start, a window asks for a quarter of a packet in a round trip") {
+  for (const int packets : {2, 10, 50}) {
+    Script<CaqmW> script = careful_sender(packets);
+    const double window = script.window();
+    const auto asks_right = [&](double bytes) { return std::fabs(bytes - 250) < 25; };
+    const auto exact_packets = static_cast<int>(std::lround(window / 1000));
+    CHECK(asks_right(asked_in_a_round(exact_packets, [&] { return script.send().hint * 32.0; })));
+    CHECK_FALSE(asks_right(asked_in_a_round(exact_packets, ByteAsker{window})));
+  }
+}
+
+TEST_CASE("a mark takes half a packet, or a tenth of a small window, and at most half at once") {
+  Script<CaqmW> large = careful_sender(20);
+  const double before = large.window();
+  large.acknowledge(marks(1), 100us);
+  CHECK(large.window() == before - 500);
+  large.acknowledge(marks(4), 100us);
+  CHECK(large.window() == before - 2500);
+  large.acknowledge(marks(255), 100us);
+  CHECK(large.window() == (before - 2500) / 2);
+  Script<CaqmW> small;
+  small.acknowledge(marks(1), 100us);
+  CHECK(std::fabs(small.window() - 900) < 0.01);
+}
+
+TEST_CASE("an acknowledgement with grants and marks adds, then takes (UB 6.6.1.3, table 6-11)") {
+  Script<CaqmW> script = careful_sender(20);
+  const double before = script.window();
+  Feedback both = marks(1);
+  both.increase = true;
+  both.hint = 10;
+  script.acknowledge(both, 100us);
+  CHECK(std::fabs(script.window() - (before + 320 - 500)) < 0.01);
+  const double held = script.window();
+  script.acknowledge(not_granted, 100us);
+  CHECK(script.window() == held);
+}
+
+TEST_CASE("ten round trips with grants only lead back to slow start") {
+  Script<CaqmW> script = careful_sender(4);
+  const double before = script.window();
+  constexpr Feedback little{.increase = true, .switched = true, .hint = 1};
+  for (int round = 0; round < 10; ++round) {
+    script.now += 100us;
+    script.acknowledge(little, 100us);
+  }
+  CHECK(script.send().hint < 16);
+  script.now += 100us;
+  script.acknowledge(little, 100us);
+  script.now += 100us;
+  script.acknowledge(little, 100us);
+  CHECK(script.send().hint >= 31);
+  CHECK(script.window() < before + 500);
+}
+
+// A double with defect (b): the window is never below a packet, and nothing paces.
+struct FlooredSender {
+  explicit FlooredSender(const congestion::Settings&) {}
+  Signal request(const congestion::Sent&) { return {}; }
+  void handle(const congestion::Notified&) { window = std::max<uint64_t>(window / 2, 1000); }
+  congestion::Allowance allowance(Time) const { return {window, Time::min()}; }
+  uint64_t window = 1000;
+};
+
+// Returns how many packets leave in 1000 round trips after many notifications.
+template <class Kind>
+int sent_by_a_small_window() {
+  Kind sender(small_packets);
+  Time now{};
+  for (int i = 0; i < 6; ++i) {
+    now += 1ms;
+    sender.handle(
+        congestion::Notified{.now = now, .rtt = 100us, .severe = true, .last_hop = false});
+  }
+  int packets = 0;
+  for (int round = 0; round < 1000; ++round, now += 100us) {
+    if (now < sender.allowance(now).not_before) continue;
+    ++packets;
+    sender.request({.now = now,
+                    .number = static_cast<uint64_t>(packets),
+                    .bytes = 1000,
+                    .again = false,
+                    .inflight_bytes = 0});
+  }
+  return packets;
+}
+
+TEST_CASE("defect (b): a sixty-fourth of a packet leaves once in 64 round trips") {
+  CHECK(sent_by_a_small_window<CaqmW>() < 24);
+  CHECK(sent_by_a_small_window<CaqmW>() > 8);
+  CHECK(sent_by_a_small_window<FlooredSender>() == 1000);
+}
+
+// A double with defect (c): a negative amount is converted to an unsigned number.
+uint64_t wrapped_bytes(double value, uint64_t most) {
+  return std::min(static_cast<uint64_t>(static_cast<int64_t>(value)), most);
+}
+
+TEST_CASE("defect (c): a negative amount is zero bytes, not 2^64") {
+  for (const auto convert : {&congestion::whole_bytes, &wrapped_bytes}) {
+    CHECK((convert(-1.5, 4096) == 0) == (convert == &congestion::whole_bytes));
+  }
+}
+
+// A double with defect (d): it trusts grants without a switch, and reads no delay.
+struct TrustingSender : Script<CaqmW> {
+  void acknowledge(Feedback feedback, Duration) {
+    feedback.switched = true;
+    Script::acknowledge(feedback, base);
+  }
+};
+
+// Returns the window in packets after 300 round trips in which no switch refused anything, while
+// the path holds 100 packets and queues the others.
+template <class Sender>
+double window_without_a_switch() {
+  Sender sender;
+  constexpr Feedback unrefused{.increase = true, .hint = 32};
+  for (int round = 0; round < 300; ++round) {
+    const double share = std::max(sender.window() / 100'000, 1.0);
+    const Duration sample = congestion::duration_of(share * 100e-6);
+    const auto packets = static_cast<int>(sender.window() / 1000);
+    for (int i = 0; i < packets; ++i) sender.acknowledge(unrefused, sample);
+    sender.now += sample;
+  }
+  return sender.window() / 1000;
+}
+
+TEST_CASE("defect (d): without a switch, requests that nothing refused do not run away") {
+  CHECK(window_without_a_switch<Script<CaqmW>>() < 200);
+  CHECK(window_without_a_switch<Script<CaqmW>>() > 80);
+  CHECK(window_without_a_switch<TrustingSender>() >= 400);
+}
+
+// ---- the port
+
+constexpr PortSettings gigabyte_port{
+    .bytes_per_second = 1e9, .base_rtt = 100us, .packet_bytes = 1000, .seed = 3};
+
+// Full packets leave one after the other, with this queue behind them. All ask for so much.
+template <class Meter, class See>
+void drain(Meter& meter, Time& now, int packets, uint64_t queue_bytes, uint8_t hint, See&& see) {
+  for (int i = 0; i < packets; ++i) {
+    now += 1us;
+    see(meter.depart(now, 1000, queue_bytes, {.increase = true, .hint = hint}));
+  }
+}
+
+TEST_CASE("an idle port grants, a loaded one with a queue refuses and marks") {
+  CaqmWMeter meter(gigabyte_port);
+  Time now{};
+  int granted = 0, marked = 0;
+  for (int i = 0; i < 100; ++i) {
+    now += 5us;
+    granted += meter.depart(now, 1000, 0, {.increase = true, .hint = 8}).increase;
+  }
+  CHECK(granted == 100);
+  granted = 0;
+  drain(meter, now, 1000, 60'000, 8, [&](const Signal& signal) {
+    granted += signal.increase;
+    marked += signal.congested;
+    CHECK_FALSE((signal.increase && signal.congested));
+  });
+  CHECK(granted < 50);
+  CHECK(marked > 100);
+}
+
+TEST_CASE("the port marks senders above the fair window, which ask for less") {
+  CaqmWMeter meter(gigabyte_port);
+  Time now{};
+  int large = 0, small = 0;
+  for (int i = 0; i < 4000; ++i) {
+    now += 1us;
+    // A window of 60 packets asks for 4 bytes with each, one of 10 packets for 25.
+    const bool is_small = i % 7 == 0;
+    const double units = (is_small ? 25 : 4) / 32.0;
+    const bool up = congestion::chance_of(1, static_cast<uint64_t>(i)) < units;
+    const Signal out =
+        meter.depart(now, 1000, 30'000, {.increase = up, .hint = static_cast<uint8_t>(up ? 1 : 0)});
+    if (i > 1000) (is_small ? small : large) += out.congested;
+  }
+  CHECK(large > 6 * 3 * small);
+}
+
+// A double with defect (h): what marks will free is granted without reducing the budget.
+struct DeficitMeter {
+  explicit DeficitMeter(const PortSettings&) {}
+  Signal depart(Time, uint32_t, uint64_t, Signal in) {
+    if (++packets % 10 == 0) {
+      deficit += 500;
+      in.congested = true;
+      in.increase = false;
+    } else if (deficit >= in.hint * 32.0) {
+      deficit -= in.hint * 32.0;
+    } else {
+      in.increase = false;
+    }
+    return in;
+  }
+  double budget() const { return 0; }
+  double deficit = 0;
+  int packets = 0;
+};
+
+template <class Meter>
+bool each_grant_costs_budget() {
+  Meter meter(gigabyte_port);
+  Time now{};
+  int grants = 0, paid = 0;
+  double before = meter.budget();
+  drain(meter, now, 2000, 14'000, 8, [&](const Signal& signal) {
+    grants += signal.increase;
+    paid += signal.increase && before - meter.budget() >= 8 * 32 - 1e-6;
+    before = meter.budget();
+  });
+  // A packet that begins a slot finds a new budget.
+  return grants > 0 && paid * 2 > grants;
+}
+
+TEST_CASE("defect (h): each increase that is granted costs budget") {
+  CHECK(each_grant_costs_budget<CaqmWMeter>());
+  CHECK_FALSE(each_grant_costs_budget<DeficitMeter>());
+}
+
+// A double with defect (i): it remembers each packet's request.
+struct RememberingSender {
+  explicit RememberingSender(const congestion::Settings&) {}
+  Signal request(const congestion::Sent& event) {
+    requests[event.number] = event.bytes;
+    return {};
+  }
+  std::map<uint64_t, uint32_t> requests;
+};
+
+// Returns whether requests of packets that are never acknowledged take no memory.
+template <class Kind>
+bool needs_no_memory() {
+  Kind sender(small_packets);
+  const size_t before = mallinfo2().uordblks;
+  for (uint64_t number = 0; number < 100'000; ++number) {
+    sender.request(
+        {.now = Time{}, .number = number, .bytes = 1000, .again = false, .inflight_bytes = 0});
+  }
+  return mallinfo2().uordblks == before;
+}
+
+TEST_CASE("defect (i): packets in flight take no memory of the controller") {
+  CHECK(needs_no_memory<CaqmW>());
+  if (!sanitized) CHECK_FALSE(needs_no_memory<RememberingSender>());
+}
+
+}  // namespace
+}  // namespace urma::test
