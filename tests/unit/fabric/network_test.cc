@@ -203,8 +203,6 @@ WorldResult run_world(uint64_t seed) {
   WorldResult result;
   const bool cuts = prng.chance(0.5);
   uint64_t sent = 0;
-  uint64_t sent_bytes = 0;
-  uint64_t delivered_bytes = 0;
   // The last packet that arrived of each flow, which is a pair of hosts and a lane.
   std::vector<uint64_t> last(topology.hosts * topology.hosts * most_lanes);
   Network::Happening it;
@@ -216,7 +214,6 @@ WorldResult run_world(uint64_t seed) {
     packet.lane = static_cast<uint8_t>(prng.below(switches.lanes));
     packet.ecn = Ecn::ect0;
     packet.handle = ++sent;
-    sent_bytes += packet.bytes;
     network.send(from, packet);
     if (cuts && prng.chance(0.02)) {
       network.cut(static_cast<uint32_t>(prng.below(topology.cables.size())), prng.chance(0.5));
@@ -225,7 +222,6 @@ WorldResult run_world(uint64_t seed) {
     if (step == 299) until += 1s;
     while (network.next(until, it)) {
       ++result.delivered;
-      delivered_bytes += it.packet.bytes;
       uint64_t& before =
           last[((it.packet.source - 1) * topology.hosts + it.host) * most_lanes + it.packet.lane];
       result.ordered = result.ordered && (cuts || before < it.packet.handle) &&
