@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -53,6 +54,19 @@ inline constexpr std::array<double, 16> sixteenths{
     1.9152065613971474,
 };
 
+// Returns 16 * log2(ratio), rounded down; one less or more if the ratio is about a step.
+// `ratio`: from 1 to 2^26.
+inline unsigned octave_steps(double ratio) {
+  constexpr uint64_t mantissa = (uint64_t{1} << 52) - 1, one = uint64_t{1023} << 52;
+  const auto bits = std::bit_cast<uint64_t>(ratio);
+  const auto octave = static_cast<unsigned>(bits >> 52) - 1023;
+  const auto within = std::bit_cast<double>((bits & mantissa) | one);
+  // A sixteenth of the octave's width is reached no later than a sixteenth of the octave.
+  unsigned step = bits >> 48 & 15;
+  while (step < 15 && sixteenths[step + 1] <= within) ++step;
+  return 16 * octave + step;
+}
+
 inline double rate_of(uint8_t code) {
   return code_zero_rate * sixteenths[code % 16] * static_cast<double>(1u << code / 16);
 }
@@ -60,15 +74,14 @@ inline double rate_of(uint8_t code) {
 // Returns the code of a rate, rounded to one of its two neighbours: to the upper one with the
 // probability with which the mean of many codes is the rate. `chance`: in [0, 1).
 inline uint8_t rate_code(double bytes_per_second, double chance) {
-  unsigned low = 0;
-  for (unsigned step = 128; step > 0; step /= 2) {
-    if (rate_of(static_cast<uint8_t>(low + step)) <= bytes_per_second) low += step;
-  }
-  if (low == 255) return 255;
-  const double below = rate_of(static_cast<uint8_t>(low));
-  const double above = rate_of(static_cast<uint8_t>(low + 1));
-  const bool up = bytes_per_second - below > chance * (above - below);
-  return static_cast<uint8_t>(std::max(low + (up ? 1 : 0), 1u));
+  if (!(bytes_per_second > code_zero_rate)) return 1;
+  if (bytes_per_second >= rate_of(255)) return 255;
+  auto low = static_cast<uint8_t>(octave_steps(bytes_per_second / code_zero_rate));
+  while (rate_of(low) > bytes_per_second) --low;
+  const auto high = static_cast<uint8_t>(low + 1);
+  const double step = rate_of(high) - rate_of(low);
+  const bool up = bytes_per_second - rate_of(low) > chance * step;
+  return up || low == 0 ? high : low;
 }
 
 // Queue codes: four steps in an octave, from 64 ns (code 1) to 2.9 ms (code 63). Zero says that
@@ -85,11 +98,12 @@ inline double queue_seconds(uint8_t code) {
 // Rounds up, because a queue that seems longer than its meter says counts as another's.
 inline uint8_t queue_code(double seconds) {
   if (!(seconds > 0)) return 0;
-  unsigned shorter = 0;
-  for (unsigned step = 32; step > 0; step /= 2) {
-    if (queue_seconds(static_cast<uint8_t>(shorter + step)) < seconds) shorter += step;
-  }
-  return static_cast<uint8_t>(std::min<unsigned>(shorter + 1, largest_queue_code));
+  if (seconds <= code_one_queue) return 1;
+  if (seconds >= queue_seconds(largest_queue_code)) return largest_queue_code;
+  auto code = static_cast<uint8_t>(octave_steps(seconds / code_one_queue) / 4 + 1);
+  while (queue_seconds(code) < seconds) ++code;
+  while (queue_seconds(static_cast<uint8_t>(code - 1)) >= seconds) --code;
+  return code;
 }
 
 }  // namespace urma::congestion

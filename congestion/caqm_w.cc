@@ -122,6 +122,7 @@ double CaqmWMeter::slot_seconds() const {
 }
 
 void CaqmWMeter::advance(Time now, uint64_t queue_bytes) {
+  if (now < slot_end_) return;
   const Duration slot = duration_of(slot_seconds());
   if (slot_end_ == Time::min() || now - slot_end_ > idle_slots * slot) {
     slot_end_ = now + slot;
@@ -130,10 +131,10 @@ void CaqmWMeter::advance(Time now, uint64_t queue_bytes) {
     flows_ = 1;
     return;
   }
-  while (now >= slot_end_) {
+  do {
     end_slot(queue_bytes);
     slot_end_ += slot;
-  }
+  } while (now >= slot_end_);
 }
 
 void CaqmWMeter::end_slot(uint64_t queue_bytes) {
