@@ -66,6 +66,26 @@ Result<const congestion::ControllerKind*> controller(const std::string& name) {
                "open: there is no congestion control \"" + name + "\". Fix: use one of " + names};
 }
 
+// Returns why a congestion control cannot be used over this port, or an empty text if it can. The
+// peers' ports must carry the same signals, which each channel finds out when it is made.
+std::string missing_signals(const congestion::ControllerKind& kind,
+                            const drivers::PortFacts& port) {
+  const std::string name(kind.name);
+  if (kind.needs == congestion::Needs::nothing || port.lossless) return "";
+  if (!port.paths.empty()) {
+    return name + " does not work over several paths. Fix: open the device with one path";
+  }
+  if (kind.needs == congestion::Needs::increases) {
+    return name +
+           " needs switches that grant increases (CCI), which this version does not reach "
+           "over any medium. Fix: use one that reads ECN marks";
+  }
+  if (port.carries.ecn) return "";
+  return name +
+         " needs ECN marks, which the device does not carry. Fix: open it with ecn=yes, as "
+         "in udp:?ecn=yes";
+}
+
 // Removes the option `retransmit=`, which any device may have and no driver knows, and returns the
 // value of the option, or nothing if it is absent.
 std::optional<std::string> take_retransmit(drivers::DeviceString& device) {
@@ -204,19 +224,26 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
   const drivers::PortFacts& facts = (*port)->facts();
   const Result<Retransmission> mode = retransmission(options, named, facts);
   if (!mode) return mode.error();
+  const std::string no_signals = missing_signals(**kind, facts);
+  const congestion::ControllerKind* const used =
+      no_signals.empty() ? *kind : &congestion::controllers().front();
   std::unique_ptr<Entropy> entropy = entropy_for(**port);
   const engine::EngineSettings settings{.life = Incarnation(entropy->next() | 1),
                                         .operation_timeout = options.operation_timeout,
                                         .idle_timeout = options.idle_timeout,
-                                        .controller = *kind,
+                                        .controller = used,
                                         .retransmission = *mode,
                                         .balance = options.balance.value_or(facts.balance),
                                         .limits = options.limits};
   auto state = std::make_unique<Device::State>();
   state->text = text;
   state->chosen = describe(*mode, facts, named || options.retransmission);
+  if (!no_signals.empty()) {
+    state->chosen += ", congestion " + std::string(used->name) + " (warning: " + no_signals + ")";
+  }
   state->options = options;
-  state->congestion = (*kind)->name;
+  state->congestion = used->name;
+  state->no_signals = no_signals;
   state->reach = device_to_reach(*parsed, facts.self.address);
   std::optional<engine::StatsFile> page;
   if (options.observable && (*port)->clock() == nullptr) {

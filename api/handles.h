@@ -23,6 +23,7 @@ struct Device::State {
   DeviceOptions options;
   std::string congestion;  // by name
   std::string chosen;      // the retransmission mode, as text
+  std::string no_signals;  // why the chosen congestion control is not used; or empty
   std::string unseen;      // why other processes cannot see its counters, if it is observable
   std::string reach;       // the device string by which processes of this host reach it
   std::mutex published_mutex;

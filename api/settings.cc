@@ -7,7 +7,21 @@ namespace {
 
 constexpr std::string_view thread_modes[] = {"automatic", "served", "inlined"};
 
-void add_options(SettingList& out, const DeviceOptions& options, const std::string& congestion) {
+// `no_signals`: why the one that was asked for is not used; or empty.
+Setting congestion_control(const std::string& used, bool given, const std::string& no_signals) {
+  const bool asked = given && no_signals.empty();
+  return {.name = "congestion",
+          .value = used,
+          .origin = asked                ? Origin::option
+                    : no_signals.empty() ? Origin::by_default
+                                         : Origin::driver,
+          .source = asked ? "DeviceOptions" : no_signals,
+          .meaning =
+              "the congestion control, of channels whose peer reports what it needs; others "
+              "use aimd"};
+}
+
+void add_options(SettingList& out, const DeviceOptions& options, Setting congestion) {
   const DeviceOptions usual;
   const auto add = [&](const char* name, std::string value, bool given, const char* meaning) {
     out.push_back({.name = name,
@@ -24,7 +38,7 @@ void add_options(SettingList& out, const DeviceOptions& options, const std::stri
   add("idle_timeout", duration_text(options.idle_timeout),
       options.idle_timeout != usual.idle_timeout,
       "a channel that is not used for this long is closed; 0: no channel is closed");
-  add("congestion", congestion, !options.congestion.empty(), "the congestion control");
+  out.push_back(std::move(congestion));
   const Limits& limits = options.limits;
   add("limits.jetties", std::to_string(limits.jetties), limits.jetties != usual.limits.jetties,
       "the most Jetties and JFRs");
@@ -84,7 +98,9 @@ Result<SettingList> Device::settings() {
                    "how late this device may run on a machine with a vacant processor"});
     fact("virtual_time", state_->runner->simulated(), "time passes only while a thread waits");
     if (facts.mapped.base != nullptr) out.push_back(past_caches(past_caches_from));
-    add_options(out, state_->options, state_->congestion);
+    add_options(out, state_->options,
+                congestion_control(state_->congestion, !state_->options.congestion.empty(),
+                                   state_->no_signals));
     if (!state_->runner->simulated()) {
       out.push_back(engine::NameFiles::directory_of_this_user());
     }

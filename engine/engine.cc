@@ -8,6 +8,13 @@ namespace {
 // How long a completion may be delayed after the port has settled the frames that it waits for.
 constexpr Duration settle_patience = std::chrono::microseconds(50);
 
+// Returns the forms in which reports of congestion can be made of what the port carries.
+ReportForms reports_over(const drivers::PortFacts& port) {
+  ReportForms forms;
+  if (!port.carries.ecn) return forms;
+  return forms.with(ReportForm::ldcp).with(ReportForm::cnp).with(ReportForm::rate);
+}
+
 transport::Settings transport_settings(const EngineSettings& settings,
                                        drivers::PacketPort& driver) {
   const drivers::PortFacts& port = driver.facts();
@@ -23,6 +30,8 @@ transport::Settings transport_settings(const EngineSettings& settings,
           .atomic_results = jetty::AtomicResults::kept,
           .buffer_bytes = port.buffer_bytes,
           .controller = settings.controller,
+          .reports = reports_over(port),
+          .lateness = port.scheduling_delay,
           .setup_timeout = settings.operation_timeout,
           .idle_timeout = settings.idle_timeout,
           .ways = driver.ways(),

@@ -59,6 +59,7 @@ void Admission::handle_open(const ArrivedSetup& open) {
 void Admission::accept_again(const Peer& peer, const ArrivedSetup& open) {
   const PacketChannel& channel = *peer.channel;
   SetupMessage acceptance = outbox_.ours(SetupType::accept, &peer);
+  acceptance.features |= features_of(outbox_.offer_to(open.message));
   acceptance.mtu_log2 = static_cast<uint8_t>(std::countr_zero(channel.facts().packet_bytes));
   acceptance.from_tpn = number(channel.local());
   acceptance.first_psn = peer.opening ? peer.doubted_psn : peer.first_psn;
@@ -140,6 +141,8 @@ void Admission::welcome(Peer& peer, const ArrivedSetup& open, uint8_t mtu_log2) 
   peer.first_psn = device_.entropy.below(Psn::modulus);
   peers_.begin_half_open(peer);
   peers_.arm(peer, open.now + Peers::half_open_limit);
+  const ReportOffer offer = outbox_.offer_to(message);
+  acceptance.features |= features_of(offer);
   acceptance.mtu_log2 = mtu_log2;
   acceptance.from_tpn = number(peer.tpn);
   acceptance.first_psn = peer.first_psn;
@@ -147,7 +150,9 @@ void Admission::welcome(Peer& peer, const ArrivedSetup& open, uint8_t mtu_log2) 
   // The answer is sent first, because the layer above may have requests for the new channel.
   outbox_.answer(open, acceptance);
   paths_.learn(peer, message.paths, open.from, open.path, open.now);
-  links_.make(peer, {.theirs = message, .mtu = 1u << mtu_log2, .first_rtt = unknown_rtt}, open.now);
+  links_.make(peer,
+              {.theirs = message, .mtu = 1u << mtu_log2, .first_rtt = unknown_rtt, .ours = offer},
+              open.now);
 }
 
 // An idle channel does not show whether its peer lives. When another peer needs the memory, the

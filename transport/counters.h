@@ -24,6 +24,8 @@ struct Counters {
   uint64_t acks_received = 0;
   uint64_t duplicates = 0;
   uint64_t out_of_order = 0;
+  uint64_t overtaken_reports = 0;  // of congestion, and so ignored
+  uint64_t notifications = 0;      // of congestion
   // Packets dropped, by reason.
   uint64_t bad_icrc = 0;
   uint64_t malformed = 0;
@@ -46,6 +48,7 @@ struct Counters {
   uint64_t timeouts = 0;  // retransmission time-outs
   uint64_t channels_made = 0;
   uint64_t channels_lost = 0;
+  uint64_t channels_without_reports = 0;  // made without the reports that the controller needs
 };
 
 // Counts the events of peers, and keeps the address of the latest one, for logs and statistics.

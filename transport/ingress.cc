@@ -70,12 +70,18 @@ void RtpIngress::take_for_channel(const Rtph& header, std::span<const std::byte>
   rest = rest.first(rest.size() - header.padding);
   switch (static_cast<TpOpcode>(header.opcode)) {
     case TpOpcode::data:
-      return take_data(*tp, header, rest, now);
+      return take_data(*tp, header, rest, frame, now);
+    case TpOpcode::ack_cc:
+    case TpOpcode::selective_ack_cc:
+      if (!tp->takes_reports()) return ignore(counters_.malformed);
+      [[fallthrough]];
     case TpOpcode::ack:
     case TpOpcode::selective_ack:
       tp->handle_ack(header, rest, now, sink_);
       if (tp->routes().any_news()) links_.report_paths(*peers_.find(tp->peer()));
       return;
+    case TpOpcode::congestion:
+      return tp->handle_notification(rest, now);
     default:
       return ignore(counters_.malformed);
   }
@@ -94,7 +100,8 @@ void RtpIngress::answer_unknown(const Rtph& header, const RxFrame& frame, Time n
   setup_.outbox().reset(reset, *frame.from, frame.path, now);
 }
 
-void RtpIngress::take_data(Tp& tp, const Rtph& header, std::span<const std::byte> rest, Time now) {
+void RtpIngress::take_data(Tp& tp, const Rtph& header, std::span<const std::byte> rest,
+                           const RxFrame& frame, Time now) {
   // A keep-alive is filler without a BTAH: it has served its purpose once it is received.
   const bool keep_alive = header.fake && rest.empty();
   batch_.next() = {.peer = tp.peer(),
@@ -107,7 +114,7 @@ void RtpIngress::take_data(Tp& tp, const Rtph& header, std::span<const std::byte
                    .bytes = rest};
   // A duplicate is acknowledged again, whether or not there is room.
   if (!keep_alive && !batch_.admits() && tp.is_fresh(header)) return ignore(counters_.no_memory);
-  if (tp.handle_data(header, now) && !keep_alive) batch_.add(now);
+  if (tp.handle_data(header, frame, now) && !keep_alive) batch_.add(now);
 }
 
 // ---- CTP

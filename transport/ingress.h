@@ -90,7 +90,8 @@ class RtpIngress final : public Ingress {
   void take_datagram(std::span<const std::byte> packet, const RxFrame& frame, Time now);
   void take_for_channel(const Rtph& header, std::span<const std::byte> rest, const RxFrame& frame,
                         Time now);
-  void take_data(Tp& tp, const Rtph& header, std::span<const std::byte> rest, Time now);
+  void take_data(Tp& tp, const Rtph& header, std::span<const std::byte> rest, const RxFrame& frame,
+                 Time now);
   [[gnu::cold]] void answer_unknown(const Rtph& header, const RxFrame& frame, Time now);
 
   const OwnPaths& own_paths_;

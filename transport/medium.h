@@ -37,6 +37,7 @@ class Medium {
     const SetupMessage& theirs;
     uint32_t mtu = 0;
     Duration first_rtt{};
+    ReportOffer ours{};  // what this end has offered in its OPEN or ACCEPT
   };
   virtual PacketChannel& make(Peer& peer, const Agreed& agreed, Time now) = 0;
   virtual void destroy(PacketChannel& channel) = 0;

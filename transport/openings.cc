@@ -39,7 +39,11 @@ void Openings::make_to_self(Peer& peer, Time now) {
   SetupMessage theirs = outbox_.ours(SetupType::accept, &peer);
   theirs.from_tpn = number(peer.tpn);
   theirs.first_psn = peer.first_psn;
-  links_.make(peer, {.theirs = theirs, .mtu = settings.mtu, .first_rtt = rtt_to_self}, now);
+  theirs.features |= features_of(outbox_.offer());
+  links_.make(
+      peer,
+      {.theirs = theirs, .mtu = settings.mtu, .first_rtt = rtt_to_self, .ours = outbox_.offer()},
+      now);
 }
 
 void Openings::begin(Peer& peer, Time now) {
@@ -85,6 +89,7 @@ void Openings::send_open(Peer& peer, Time now) {
 OutgoingSetup Openings::open_for(const Peer& peer) const {
   const uint32_t mtu = medium_.mtu_to_ask(peer);
   SetupMessage open = outbox_.ours(SetupType::open, &peer);
+  open.features |= features_of(outbox_.offer());
   open.mtu_log2 = static_cast<uint8_t>(std::countr_zero(mtu));
   open.to_life = number(peer.life);
   open.from_tpn = number(peer.tpn);
@@ -185,7 +190,8 @@ void Openings::handle_accept(const ArrivedSetup& accept) {
   links_.make(*peer,
               {.theirs = message,
                .mtu = std::min(1u << message.mtu_log2, device_.settings.mtu),
-               .first_rtt = peer->tries == 1 ? now - peer->sent_at : unknown_rtt},
+               .first_rtt = peer->tries == 1 ? now - peer->sent_at : unknown_rtt,
+               .ours = outbox_.offer()},
               now);
 }
 

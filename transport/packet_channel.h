@@ -88,15 +88,16 @@ class PacketChannel : public Channel {
   const PeerId peer_;
   const Tpn local_;
   const Tpn remote_;
+  // Ordered by size, which keeps an idle channel small.
   const Endpoint to_;
+  bool keep_alive_due_ = false;
+  bool heard_ = false;  // a packet has come on this channel
   const Facts facts_;
+  uint32_t awaited_ = 0;
   Pools& shared_;
   Counters& counters_;
   OfferQueue offered_[classes];
-  uint32_t awaited_ = 0;
-  bool keep_alive_due_ = false;
-  bool heard_ = false;  // a packet has come on this channel
-  Time last_heard_;     // when the peer last sent anything, or since when its silence counts
+  Time last_heard_;  // when the peer last sent anything, or since when its silence counts
   Time last_progress_{};
 };
 

@@ -32,6 +32,8 @@ RtpMedium::RtpMedium(const Uses& uses, const OwnPaths& own_paths)
 
 PacketChannel& RtpMedium::make(Peer& peer, const Agreed& agreed, Time now) {
   const SetupMessage& theirs = agreed.theirs;
+  const ReportOffer their_offer = offered_by(theirs.features);
+  const ReportForm taken = agreed_form(agreed.ours, their_offer);
   const TpSettings settings{
       .ends = ends_of(peer, agreed),
       .first_sent = Psn::first(peer.first_psn),
@@ -41,13 +43,25 @@ PacketChannel& RtpMedium::make(Peer& peer, const Agreed& agreed, Time now) {
       .first_rtt = agreed.first_rtt,
       .mode = mode_of(peer, theirs.features),
       .peers_mode = asked_by(theirs.features),
-      .controller = settings_.controller,
+      .controller = &controller_for(taken),
+      .gives = agreed_form(their_offer, agreed.ours),
+      .takes = taken,
+      .lateness = settings_.lateness,
       .paths = &own_paths_.usable(),
       .path = own_paths_.current().first(),
       .routes = peer.routes,
       .balance = settings_.balance,
   };
   return *channels_.create(channels_.next_index(), settings, own_pools_, counters_, now);
+}
+
+// Without the reports that it needs, the controller of the device gives way to the default one,
+// which reacts to loss alone.
+const congestion::ControllerKind& RtpMedium::controller_for(ReportForm reports) {
+  const bool needs_reports = settings_.controller->needs != congestion::Needs::nothing;
+  if (!needs_reports || reports != ReportForm::none) return *settings_.controller;
+  ++counters_.channels_without_reports;
+  return congestion::controllers().front();
 }
 
 // Most channels use the mode of the device.

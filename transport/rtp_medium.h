@@ -31,6 +31,7 @@ class RtpMedium final : public MediumOf<Tp, RtpPools> {
 
  private:
   const Retransmission* mode_of(const Peer& peer, uint32_t features);
+  const congestion::ControllerKind& controller_for(ReportForm reports);
 
   const OwnPaths& own_paths_;
   Slab<Retransmission> modes_;  // of channels that do not use Settings::retransmission

@@ -5,6 +5,7 @@
 #include "urma/core/ids.h"
 #include "urma/core/retransmission.h"
 #include "urma/core/time.h"
+#include "wire/cetph.h"
 #include "wire/path_list.h"
 #include "wire/ways.h"
 
@@ -24,6 +25,8 @@ struct Settings {
   uint32_t atomic_results = 0;     // R
   uint32_t buffer_bytes = 200000;  // received and not yet read: what the driver can hold
   const congestion::ControllerKind* controller = nullptr;
+  ReportForms reports{};  // of congestion: those for which the driver carries the signals
+  Duration lateness{};    // how late an end of a channel may run
   Duration setup_timeout = std::chrono::seconds(2);
   Duration idle_timeout{};  // closes channels without traffic for so long; zero disables it
   Ways* ways = nullptr;     // of a medium that loses nothing, whose channels use CTP; else null

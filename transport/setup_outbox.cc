@@ -6,6 +6,31 @@ namespace {
 constexpr Duration reset_refill = std::chrono::milliseconds(10);
 constexpr uint32_t resets_per_refill = 10;
 
+// Returns the reports that a controller with these needs reads.
+ReportForm form_for(congestion::Needs needs) {
+  switch (needs) {
+    case congestion::Needs::marks:
+      return ReportForm::ldcp;
+    case congestion::Needs::notifications:
+      return ReportForm::cnp;
+    case congestion::Needs::increases:
+      return ReportForm::caqm;
+    case congestion::Needs::rates:
+      return ReportForm::rate;
+    case congestion::Needs::nothing:
+      break;
+  }
+  return ReportForm::none;
+}
+
+ReportOffer offer_of(const Settings& settings) {
+  if (settings.paths.count > 0 || settings.ways != nullptr) return {};
+  // Reports about data are of no use if the driver that sends the data carries no signals.
+  const ReportForm wants = form_for(settings.controller->needs);
+  return {.gives = settings.reports,
+          .wants = settings.reports.contain(wants) ? wants : ReportForm::none};
+}
+
 }  // namespace
 
 SetupOutbox::SetupOutbox(const Settings& settings, const OwnPaths& own_paths, Medium& medium,
@@ -31,6 +56,16 @@ SetupMessage SetupOutbox::ours(SetupType type, const Peer* peer) const {
     if (own_paths_.may_change()) message.features |= feature_paths;
   }
   return message;
+}
+
+// An end whose controller reacts to loss alone opens channels as ends do that do not know reports.
+ReportOffer SetupOutbox::offer() const {
+  const ReportOffer all = offer_of(settings_);
+  return all.wants == ReportForm::none ? ReportOffer{} : all;
+}
+
+ReportOffer SetupOutbox::offer_to(const SetupMessage& open) const {
+  return offered_by(open.features) == ReportOffer{} ? ReportOffer{} : offer_of(settings_);
 }
 
 SetupMessage SetupOutbox::on_channel(SetupType type, const Peer& peer) const {

@@ -31,6 +31,11 @@ class SetupOutbox {
   // Returns a message in which the fields that describe this device are set. `peer`: the receiver,
   // if the message has to name the retransmission mode for it.
   SetupMessage ours(SetupType type, const Peer* peer = nullptr) const;
+  // Return what this device offers about reports of congestion: in an OPEN; in an ACCEPT, to the
+  // end that has sent `open`. It is the default offer if the device has nothing to offer, or has
+  // several paths: a report does not say which path it is about.
+  ReportOffer offer() const;
+  ReportOffer offer_to(const SetupMessage& open) const;
   // As `ours`, addressed from this end of the peer's channel to the other end.
   SetupMessage on_channel(SetupType type, const Peer& peer) const;
   Addresses addresses_to(const Eid& eid) const {

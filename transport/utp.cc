@@ -33,6 +33,7 @@ void Utp::fill(TxFrame& frame) {
   frame.piece_count = 1;
   frame.pieces[0] = {memory(filled_), packet.bytes};
   frame.tail_bytes = 0;
+  frame.ecn = Ecn::not_ect;
   const std::span<std::byte> head(frame.head, TxFrame::head_room);
   if (compact) {
     Ctph{.next = NextHeader::full_addresses}.emit(head.first<Ctph::size>());

@@ -177,6 +177,7 @@ void write_setup(TxFrame& frame, const Addresses& addresses, const SetupMessage&
   at = SetupMessage::head_size(carrier);
   message.emit(head.subspan(at).first<SetupMessage::size>());
 
+  frame.ecn = Ecn::not_ect;
   frame.head_bytes = static_cast<uint16_t>(at + SetupMessage::size);
   frame.piece_count = 0;
   frame.tail_bytes = 0;

@@ -26,8 +26,8 @@ Client::Client(const Options& options, const std::string& device, const std::str
     : options_(options),
       device_text_(device.empty() ? device_towards(host) : device),
       processors_(std::move(processors)),
-      device_(
-          captures_.watch(open_device(device_text_, *options.threads_mode, options.retransmit))),
+      device_(captures_.watch(open_device(
+          device_text_, {*options.threads_mode, options.retransmit, options.congestion}))),
       link_(device_, host, service_of(options), options.speaks.value_or(protocol)) {
   if (!options.verbose) return;
   print_error(fmt::format("client: {}\nserver: {}", description(), server_description()));

@@ -14,10 +14,9 @@ Service service_for(std::string_view test) {
           .ask = fmt::format("urma_perf {}", test)};
 }
 
-Device open_device(const std::string& text, const ThreadsMode& mode,
-                   const NamedRetransmission* retransmit) {
-  DeviceOptions options{.threads = mode.threads};
-  if (retransmit != nullptr) options.retransmission = retransmit->mode;
+Device open_device(const std::string& text, const DeviceChoices& choices) {
+  DeviceOptions options{.threads = choices.mode.threads, .congestion = choices.congestion};
+  if (choices.retransmit != nullptr) options.retransmission = choices.retransmit->mode;
   Device device = must(urma::open(text, options), "opening the device");
   const std::string description = device.description();
   const size_t warning = description.find("(warning: ");

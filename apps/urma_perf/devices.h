@@ -11,8 +11,12 @@ namespace urma::apps::perf {
 // Describes urma_perf for a client of this test.
 Service service_for(std::string_view test);
 
-// If `retransmit` is null, the device's default is used. Warnings about the mode go to stderr.
-Device open_device(const std::string& text, const ThreadsMode& mode,
-                   const NamedRetransmission* retransmit);
+struct DeviceChoices {
+  const ThreadsMode& mode;
+  const NamedRetransmission* retransmit = nullptr;  // null means the device's default
+  std::string congestion{};                         // empty means the device's default
+};
+// Warnings about the choices go to stderr.
+Device open_device(const std::string& text, const DeviceChoices& choices);
 
 }  // namespace urma::apps::perf

@@ -51,6 +51,8 @@ Other options
   --device STRING      with --self: the device of both sides
   --retransmit MODE    how this side sends lost packets again (sel-rack); with --self: both sides;
                        for a server: how it sends its answers again
+  --cc NAME            this side's congestion control (aimd); with --self: both sides'. Those that
+                       read ECN marks need a device that carries them, as udp:?ecn=yes
   --peer-device STRING with --self: the server's device, for example to capture both sides
   --rounds N           each size is measured in N parts, with the limit between them (5)
   --signal-every N     only one of N works has a completion (1): for _bw, where --depth must be a

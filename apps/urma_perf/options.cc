@@ -55,6 +55,7 @@ void add_options(CommandLine& line, Options& options, GivenWords& words) {
   line.value("--seed", options.seed, WholeNumber{0, UINT32_MAX});
   line.text("--device", options.device);
   line.value("--retransmit", options.retransmit, any_retransmission());
+  line.text("--cc", options.congestion);
   line.text("--peer-device", options.peer_device);
   for (size_t i = 0; i < threads_modes.size(); ++i) {
     line.flag(threads_modes[i].option, words.modes[i]);

@@ -38,6 +38,7 @@ struct Options {
   const ThreadsMode* threads_mode = &threads_modes.front();
   std::string device;  // empty if the user named none: then the program chooses
   const NamedRetransmission* retransmit = nullptr;  // null means the device's default
+  std::string congestion;                           // by name; empty means the device's default
   std::string peer_device;                          // with --self; empty means the same as `device`
   bool verify = true;
   bool own_memory = false;

@@ -36,6 +36,9 @@ std::vector<std::string> arguments_for(const Options& options, const std::string
   if (options.retransmit != nullptr) {
     arguments.insert(arguments.end(), {"--retransmit", std::string(options.retransmit->name)});
   }
+  if (!options.congestion.empty()) {
+    arguments.insert(arguments.end(), {"--cc", options.congestion});
+  }
   if (options.verbose) arguments.emplace_back("--verbose");
   if (processor >= 0) arguments.insert(arguments.end(), {"--cpu", std::to_string(processor)});
   return arguments;

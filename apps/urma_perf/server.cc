@@ -29,7 +29,8 @@ Server::Server(const Options& options, const std::string& device, std::atomic<bo
     : options_(options),
       device_text_(device),
       over_(over),
-      device_(captures_.watch(open_device(device, *options.threads_mode, options.retransmit))),
+      device_(captures_.watch(
+          open_device(device, {*options.threads_mode, options.retransmit, options.congestion}))),
       completions_(must(device_.jfc(completion_entries), "the server's completion queue")),
       dialogue_(device_, {.wording = wording(), .completions = &completions_}),
       taker_(options.threads_mode->polls) {

@@ -91,7 +91,9 @@ struct Script {
   uint32_t send_window = 2048;
   Duration rtt = std::chrono::milliseconds(1);
   uint64_t limit_bytes = 1 << 30;  // that may be in flight
-  bool memory = true;              // to keep packets that arrive out of order
+  const congestion::ControllerKind* controller = congestion::find_controller("fixed");
+  ReportForm reports = ReportForm::none;  // in both directions
+  bool memory = true;                     // to keep packets that arrive out of order
   Time end{};
   std::vector<Line> inputs;
   std::vector<std::string> expected;  // "at 5us out data 0-3"
@@ -137,6 +139,15 @@ Retransmission mode_of(const std::vector<std::string>& words) {
   return mode;
 }
 
+ReportForm form_of(const std::string& name) {
+  for (const auto& [known, form] : {std::pair("ldcp", ReportForm::ldcp),
+                                    {"cnp", ReportForm::cnp},
+                                    {"rate", ReportForm::rate}}) {
+    if (name == known) return form;
+  }
+  fail("\"" + name + "\" is not a form of reports: ldcp, cnp or rate");
+}
+
 void read_setting(const std::vector<std::string>& words, Script& script) {
   const std::string& what = words[0];
   if (what == "rule") return;  // for rules_test.py
@@ -156,6 +167,11 @@ void read_setting(const std::vector<std::string>& words, Script& script) {
     script.limit_bytes = number_of(words[1]);
   } else if (what == "rtt") {
     script.rtt = duration_of(words[1]);
+  } else if (what == "reports") {
+    script.reports = form_of(words[1]);
+  } else if (what == "controller") {
+    script.controller = congestion::find_controller(words[1]);
+    if (script.controller == nullptr) fail("there is no controller \"" + words[1] + "\"");
   } else {
     fail("\"" + what + "\" is not a setting");
   }
@@ -244,6 +260,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
 
  private:
   static constexpr uint32_t packet_bytes = 1024;
+  static constexpr uint32_t arriving_bytes = 1000;  // of each data packet, from RTPH to ICRC
   static constexpr size_t rtph_bytes = 16;
 
   const PathList paths_{.count = 1, .endpoints = {{{ipv4(127, 0, 0, 1), ub_port}}}};
@@ -261,7 +278,9 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
             .first_rtt = script_.rtt,
             .mode = &script_.mode,
             .peers_mode = script_.peers,
-            .controller = congestion::find_controller("fixed"),
+            .controller = script_.controller,
+            .gives = script_.reports,
+            .takes = script_.reports,
             .paths = &paths_};
   }
 
@@ -276,8 +295,9 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
       if (line.words.size() < 3) fail("\"in\" needs a packet: data, ack, nak or sack, and a PSN");
       const std::string& what = line.words[1];
       if (what == "data") return take_data(line.words);
+      if (what == "cnp") return take_notification(line.words);
       if (what == "ack" || what == "nak" || what == "sack") return take_ack(line.words);
-      fail("\"" + what + "\" is not a packet: data, ack, nak or sack");
+      fail("\"" + what + "\" is not a packet: data, ack, nak, sack or cnp");
     } catch (const std::exception& error) {
       fail("line " + std::to_string(line.number) + ": " + error.what());
     }
@@ -295,7 +315,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
     return std::find(words.begin(), words.end(), word) != words.end();
   }
 
-  // Handles the line "in data 3-5 [last] [ask] [fake]".
+  // Handles the line "in data 3-5 [last] [ask] [fake] [ce]".
   void take_data(const std::vector<std::string>& words) {
     const auto [first, last] = range_of(words[2]);
     for (uint64_t psn = first; psn <= last; ++psn) {
@@ -304,22 +324,55 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
       bytes[8] = static_cast<std::byte>(has(words, "ask") << 7 | has(words, "fake") << 6);
       put(&bytes[9], 3, wire(psn));
       const auto header = Rtph::parse(bytes);
-      if (tp_.handle_data(*header, now_)) note_number("up", psn, "");
+      const RxFrame frame{.data = bytes.data(),
+                          .bytes = arriving_bytes,
+                          .ecn = has(words, "ce") ? Ecn::ce : Ecn::ect0};
+      if (tp_.handle_data(*header, frame, now_)) note_number("up", psn, "");
     }
   }
 
-  // Handles the lines "in ack 3", "in nak 4" and "in sack 3 max 9 bits 64 5 7-9".
-  void take_ack(const std::vector<std::string>& words) {
+  // Handles the lines "in ack 3", "in nak 4" and "in sack 3 max 9 bits 64 5 7-9". With the words
+  // "report BYTES MARKED" at the end, the packet has a CETPH; with "short", half of one.
+  void take_ack(std::vector<std::string> words) {
+    const auto at = std::find(words.begin(), words.end(), "report");
+    std::vector<std::byte> rest;
+    const bool reports = at != words.end();
+    if (reports) {
+      rest = cetph({at, words.end()});
+      words.erase(at, words.end());
+    }
     // -1: no packet has arrived in order.
     const bool none = words[2] == "-1";
     const uint64_t psn = none ? UINT64_MAX : number_of(words[2]);
     std::array<std::byte, rtph_bytes> bytes{};
-    bytes[0] = static_cast<std::byte>(words[1] == "sack" ? 5 : 2);
+    bytes[0] = static_cast<std::byte>((words[1] == "sack" ? 5 : 2) + reports);
     put(&bytes[9], 3, wire(psn));
     if (words[1] == "nak") bytes[12] = static_cast<std::byte>(3 << 5);
-    std::vector<std::byte> bitmap;
-    if (words[1] == "sack") bitmap = saetph(words, psn);
-    tp_.handle_ack(*Rtph::parse(bytes), bitmap, now_, *this);
+    if (words[1] == "sack") {
+      const std::vector<std::byte> bitmap = saetph(words, psn);
+      rest.insert(rest.end(), bitmap.begin(), bitmap.end());
+    }
+    // As RtpIngress does.
+    if (reports && !tp_.takes_reports()) return;
+    tp_.handle_ack(*Rtph::parse(bytes), rest, now_, *this);
+  }
+
+  // The second value is in bytes for reports of form ldcp, in packets for form rate.
+  std::vector<std::byte> cetph(const std::vector<std::string>& words) const {
+    std::vector<std::byte> bytes(8);
+    if (words.size() < 3) fail("not of the form: report BYTES MARKED");
+    put(bytes.data(), 4, number_of(words[1]) / 2);
+    const uint64_t marked = number_of(words[2]);
+    script_.reports == ReportForm::rate ? put(&bytes[5], 1, marked) : put(&bytes[4], 4, marked / 2);
+    if (has(words, "short")) bytes.resize(4);
+    return bytes;
+  }
+
+  // Handles the line "in cnp severe".
+  void take_notification(const std::vector<std::string>& words) {
+    std::array<std::byte, 16> bytes{};
+    bytes[0] = static_cast<std::byte>((words[2] == "severe" ? 3 : 1) << 6);
+    tp_.handle_notification(bytes, now_);
   }
 
   std::vector<std::byte> saetph(const std::vector<std::string>& words, uint64_t psn) const {
@@ -371,12 +424,27 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
       if ((big_endian(&bytes[8], 1) & 0x40) != 0) flags += " fake";
       return note_number("out data", psn, flags);
     }
+    if (opcode == 8) return note("out cnp " + std::to_string(big_endian(&bytes[16], 1) >> 6));
+    std::string report;
+    if (opcode == 3 || opcode == 6) {
+      report = report_of(bytes);
+      bytes.erase(bytes.begin() + 16, bytes.begin() + 24);
+    }
     // The number before the first one: no packet has arrived in order.
     const std::string number = psn == 0xffffff ? "-1" : std::to_string(psn);
     const uint64_t status = big_endian(&bytes[12], 1);
-    if (opcode == 2) return note((status == 3 << 5 ? "out nak " : "out ack ") + number);
-    if (opcode != 5) fail("a packet of opcode " + std::to_string(opcode) + " left");
-    note("out sack " + number + bits_of(bytes, psn));
+    if (opcode == 2 || opcode == 3) {
+      return note((status == 3 << 5 ? "out nak " : "out ack ") + number + report);
+    }
+    if (opcode != 5 && opcode != 6) fail("a packet of opcode " + std::to_string(opcode) + " left");
+    note("out sack " + number + bits_of(bytes, psn) + report);
+  }
+
+  std::string report_of(const std::vector<std::byte>& bytes) const {
+    const bool rate = script_.reports == ReportForm::rate;
+    const uint64_t marked = rate ? big_endian(&bytes[21], 1) : big_endian(&bytes[20], 4) * 2;
+    return " report " + std::to_string(big_endian(&bytes[16], 4) * 2) + " " +
+           std::to_string(marked);
   }
 
   std::string bits_of(const std::vector<std::byte>& bytes, uint64_t psn) const {

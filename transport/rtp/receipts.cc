@@ -78,11 +78,14 @@ void Receipts::owe(const Retransmission& mode, Time now) {
 }
 
 size_t Receipts::write(Rtph header, const Retransmission& mode, std::span<std::byte> out,
-                       Pool& pool) {
+                       Pool& pool, size_t report_bytes) {
   const bool selective =
       !nak_due_ && received_.has_hole() &&
       (hole_answer_ == HoleAnswer::selective || hole_answer_ == HoleAnswer::selective_owed);
-  header.opcode = static_cast<uint8_t>(selective ? TpOpcode::selective_ack : TpOpcode::ack);
+  const bool reports = report_bytes > 0;
+  const TpOpcode plain = reports ? TpOpcode::ack_cc : TpOpcode::ack;
+  const TpOpcode with_bitmap = reports ? TpOpcode::selective_ack_cc : TpOpcode::selective_ack;
+  header.opcode = static_cast<uint8_t>(selective ? with_bitmap : plain);
   // UB 4.3.7, UB 4.3.8: TPACK.PSN is the last packet received in order, TPNAK.PSN the first one
   // that is missing.
   header.psn = (received_.expected() - 1).wire();
@@ -92,10 +95,8 @@ size_t Receipts::write(Rtph header, const Retransmission& mode, std::span<std::b
     header.psn = received_.expected().wire();
   }
   header.emit(out.first<Rtph::size>());
-  size_t bytes = Rtph::size;
-  if (selective) {
-    bytes += received_.selective(mode.bitmap_bits, pool).emit(out.subspan(Rtph::size));
-  }
+  size_t bytes = Rtph::size + report_bytes;
+  if (selective) bytes += received_.selective(mode.bitmap_bits, pool).emit(out.subspan(bytes));
   // UB 4.4.2: one TPNAK until the next TPACK. A TPACK that only answers an ACK request does not
   // permit another TPNAK: it would arrive while the sender still acts on the first.
   nak_sent_ = nak_sent_ || nak_due_;

@@ -40,6 +40,9 @@ class Receipts {
   // Returns whether a packet is missing that others, which were kept, have overtaken.
   bool has_hole() const { return received_.has_hole(); }
 
+  // Makes an acknowledgement due immediately.
+  void hurry() { ack_now_ = true; }
+
   // Returns whether an acknowledgement has to leave now. `rtt`: the round trip; the delay is a part
   // of it if the mode does not set one.
   bool due(const Retransmission& mode, Duration rtt, Time now) const {
@@ -51,8 +54,10 @@ class Receipts {
   }
   // Writes the TPACK, TPNAK or TPSACK that reports to the sender what has arrived, and returns its
   // size. After that no acknowledgement is owed. `header`: its TPNs are set. `out`: has room for an
-  // RTPH and a SAETPH.
-  size_t write(Rtph header, const Retransmission& mode, std::span<std::byte> out, Pool& pool);
+  // RTPH, `report_bytes` and a SAETPH. `report_bytes`: how many bytes behind the RTPH are left to
+  // the caller, for a report of congestion.
+  size_t write(Rtph header, const Retransmission& mode, std::span<std::byte> out, Pool& pool,
+               size_t report_bytes = 0);
 
   // Gives all memory back to the pool; the owner calls this before it destroys the object.
   void release(Pool& pool) { received_.release(pool); }

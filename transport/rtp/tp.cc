@@ -62,33 +62,43 @@ Tp::Tp(uint32_t index, const TpSettings& settings, RtpPools& pools, Counters& co
       send_window_(std::min(settings.send_window, ReceivedWindow::max_window)),
       balance_(settings.balance),
       path_(settings.path),
+      paces_(controller_of(settings).paces),
       next_tpmsn_(settings.first_sent.wire()),
       sent_(settings.first_sent, settings.routes),
-      timer_(settings.first_rtt),
+      reports_taken_(settings.takes),
       sent_again_(settings.first_sent),
-      controller_(controller_of(settings).make(controller_storage_, window_settings(settings))),
+      timer_(settings.first_rtt),
+      reports_given_(settings.gives),
       receipts_(settings.first_received, *settings.mode, settings.peers_mode) {
-  routes().open(takes_overtaking_for_loss(mode_), *settings.controller, window_settings(settings));
+  const congestion::Settings windows = window_settings(index, settings);
+  const void* const made = controller_of(settings).make(controller_storage_, windows);
+  URMA_ASSERT(made == controller_storage_, "a controller begins with its base class");
+  routes().open(takes_overtaking_for_loss(mode_), *settings.controller, windows);
 }
 
-congestion::Settings Tp::window_settings(const TpSettings& settings) {
+congestion::Settings Tp::window_settings(uint32_t index, const TpSettings& settings) {
   return {.packet_bytes = settings.ends.facts.packet_bytes + header_allowance,
-          .limit_bytes = settings.limit_bytes};
+          .limit_bytes = settings.limit_bytes,
+          .lateness = settings.lateness,
+          .seed = index ^ number(settings.ends.local)};
 }
 
 Tp::~Tp() {
   sent_.release(pools_.sent);
   receipts_.release(pools_.bitmaps);
-  controller_->~Controller();
+  controller().~Controller();
 }
 
 // ---- receiving
 
-bool Tp::handle_data(const Rtph& header, Time now) {
+bool Tp::handle_data(const Rtph& header, const RxFrame& frame, Time now) {
   hear(now);
   switch (receipts_.receive(header, mode_, now, pools_.bitmaps)) {
     case Receipts::Arrival::fresh:
       if (receipts_.has_hole()) ++counters_.out_of_order;
+      if (reports_given_.any() && reports_given_.add(frame.bytes, frame.ecn, now)) {
+        receipts_.hurry();
+      }
       return true;
     case Receipts::Arrival::duplicate:
       ++counters_.duplicates;
@@ -115,8 +125,18 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   // that is missing.
   Psn through = Psn::unwrap(sent_.first(), header.psn);
   if (negative) through = through - 1;
+  const auto opcode = static_cast<TpOpcode>(header.opcode);
+  const bool reports = opcode == TpOpcode::ack_cc || opcode == TpOpcode::selective_ack_cc;
+  const std::span<const std::byte> report = rest;
+  if (reports) {
+    if (rest.size() < LdcpCetph::size) {
+      ++counters_.malformed;
+      return;
+    }
+    rest = rest.subspan(LdcpCetph::size);
+  }
   std::optional<Saetph> selective;
-  if (header.opcode == static_cast<uint8_t>(TpOpcode::selective_ack)) {
+  if (opcode == TpOpcode::selective_ack || opcode == TpOpcode::selective_ack_cc) {
     selective = Saetph::parse(rest);
     if (!selective) {
       ++counters_.malformed;
@@ -129,6 +149,8 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   }
   hear(now);
 
+  std::optional<congestion::Feedback> feedback;
+  if (reports) feedback = take_report(report);
   const uint64_t inflight = sent_.inflight_bytes();
   const auto news =
       sent_.acknowledge(through, selective ? &*selective : nullptr,
@@ -138,8 +160,16 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   if (news.bytes > 0) {
     timed_out = asks_at_time_out() && timer_.settle(news.answered, news.oldest_first_copy, now);
     last_progress_ = now;
-    controller_->handle(congestion::Acknowledged{
-        .now = now, .rtt = rtt(), .bytes = news.bytes, .inflight_bytes = inflight});
+  }
+  if (news.in_vain) controller().handle(congestion::Spurious{.now = now});
+  if (news.bytes > 0 || feedback) {
+    controller().handle(congestion::Acknowledged{.now = now,
+                                                 .rtt = rtt(),
+                                                 .bytes = news.bytes,
+                                                 .inflight_bytes = inflight,
+                                                 .sample = news.rtt.value_or(Duration{}),
+                                                 .least_rtt = timer_.rtt().least(),
+                                                 .feedback = feedback ? &*feedback : nullptr});
     routes().update_windows(false, now);
   }
   uint64_t lost_bytes = 0;
@@ -174,6 +204,29 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
 }
 
+// Returns the news of a report of congestion, or nothing if it was overtaken by a later one.
+std::optional<congestion::Feedback> Tp::take_report(std::span<const std::byte> report) {
+  const auto news =
+      reports_taken_.take(report.first<LdcpCetph::size>(), facts_.packet_bytes + header_allowance);
+  if (!news) ++counters_.overtaken_reports;
+  return news;
+}
+
+void Tp::handle_notification(std::span<const std::byte> rest, Time now) {
+  if (reports_taken_.form() != ReportForm::cnp || rest.size() < CnpCetph::size) {
+    ++counters_.malformed;
+    return;
+  }
+  hear(now);
+  ++counters_.notifications;
+  const auto cnp = CnpCetph::parse(rest.first<CnpCetph::size>());
+  if (cnp.congestion == CnpCetph::Congestion::none) return;
+  controller().handle(congestion::Notified{.now = now,
+                                           .rtt = rtt(),
+                                           .severe = cnp.congestion == CnpCetph::Congestion::severe,
+                                           .last_hop = cnp.last_hop});
+}
+
 LossEvidence Tp::evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now) {
   if (mode_.trigger == Retransmission::Trigger::fast) {
     return sent_again_.evidence(reported, news.rtt ? now - *news.rtt : Time{});
@@ -204,7 +257,7 @@ void Tp::note_lost(uint64_t bytes, bool timed_out, Time now) {
     tolerance_.calm();
     timer_.note_lost();
   }
-  controller_->handle(
+  controller().handle(
       congestion::Lost{.now = now, .rtt = rtt(), .bytes = bytes, .timed_out = timed_out});
   routes().update_windows(timed_out, now);
 }
@@ -215,12 +268,19 @@ bool Tp::window_open(uint32_t payload, uint64_t planned) const {
   if (sent_.next() - sent_.first() >= send_window_) return false;
   if (!routes().any_room_for_new(payload + header_allowance)) return false;
   const uint64_t inflight = sent_.inflight_bytes() + planned;
-  return inflight == 0 || inflight + payload + header_allowance <= controller_->window_bytes();
+  return inflight == 0 || inflight + payload + header_allowance <= controller().window_bytes();
 }
 
-bool Tp::wants_to_send(Time now) const {
-  return owes_ack(now) || keep_alive_due_ || can_send_lost() || can_send_new();
+void Tp::count_departure(Psn psn, uint32_t bytes, bool again, uint64_t inflight, Time now) {
+  if (!paces_) return;
+  controller().request({.now = now,
+                        .number = psn.value,
+                        .bytes = bytes,
+                        .again = again,
+                        .inflight_bytes = inflight});
 }
+
+bool Tp::wants_to_send(Time now) const { return owes_ack(now) || (can_send() && may_depart(now)); }
 
 bool Tp::can_send_lost() const {
   if (sent_.lost_packets() == 0) return false;
@@ -228,7 +288,7 @@ bool Tp::can_send_lost() const {
   const uint32_t largest = facts_.packet_bytes + header_allowance;
   if (!routes().any_room(largest)) return false;
   return sent_.inflight_bytes() == 0 ||
-         sent_.inflight_bytes() + largest <= controller_->window_bytes();
+         sent_.inflight_bytes() + largest <= controller().window_bytes();
 }
 
 bool Tp::can_send_new() const {
@@ -241,7 +301,7 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
   Plan plan{.frames = frames, .burst = pools_.burst, .remembered = pools_.sent_burst};
   window_limited_ = false;
   routes().begin_plan();
-  if (sent_.lost_packets() > 0) plan_lost(plan);
+  if (sent_.lost_packets() > 0) plan_lost(plan, now);
   if (!plan.held_back) plan_new(plan, now);
   if (keep_alive_due_) plan_keep_alive(plan, now);
   if (plan.count == 0) return 0;
@@ -267,16 +327,16 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
 }
 
 // UB 4.4.15: new packets wait until all lost packets have been sent again.
-void Tp::plan_lost(Plan& plan) {
+void Tp::plan_lost(Plan& plan, Time now) {
   uint64_t inflight = sent_.inflight_bytes();
   Psn psn = sent_.first();
   uint32_t left = sent_.lost_packets();
   for (auto at = sent_.begin(pools_.sent); at && left > 0; ++at, ++psn) {
     if (!at->lost) continue;
-    plan.held_back = plan.full();
+    plan.held_back = plan.full() || !may_depart(now);
     if (plan.held_back) return;
     const bool room = routes().any_room(at->bytes);
-    const bool open = inflight == 0 || inflight + at->bytes <= controller_->window_bytes();
+    const bool open = inflight == 0 || inflight + at->bytes <= controller().window_bytes();
     // A question leaves even if the window is full: all packets that fill it may be lost.
     if (questions_due_ > 0) {
       --questions_due_;
@@ -284,6 +344,7 @@ void Tp::plan_lost(Plan& plan) {
       plan.held_back = window_limited_ = true;
       return;
     }
+    count_departure(psn, at->bytes, true, inflight, now);
     inflight += at->bytes;
     plan.bytes_again += at->bytes;
     if (at->copies < UINT8_MAX) ++at->copies;
@@ -298,7 +359,7 @@ void Tp::plan_lost(Plan& plan) {
 }
 
 void Tp::plan_new(Plan& plan, Time now) {
-  while (!plan.full()) {
+  while (!plan.full() && may_depart(now)) {
     if (pulling_.packets == 0 && !pick_slice(plan)) return;
     const uint32_t payload = pulling_.payload(facts_.packet_bytes);
     if (!window_open(payload, plan.bytes_again)) {
@@ -308,6 +369,7 @@ void Tp::plan_new(Plan& plan, Time now) {
     if (!outstanding()) last_heard_ = std::max(last_heard_, now);
     const Psn psn = sent_.next();
     const uint32_t bytes = payload + header_allowance;
+    const uint64_t inflight = sent_.inflight_bytes() + plan.bytes_again;
     pulling_.route = routes().pick_next(pulling_.route, bytes, balance_);
     SentWindow::Packet* packet = sent_.push({.slice = pulling_.what.slice,
                                              .tpmsn = pulling_.tpmsn,
@@ -317,6 +379,7 @@ void Tp::plan_new(Plan& plan, Time now) {
                                              .last = pulling_.next + 1 == pulling_.packets},
                                             now, pools_.sent);
     if (packet == nullptr) return;
+    count_departure(psn, bytes, false, inflight, now);
     plan.add(*packet, psn, false);
     if (++pulling_.next == pulling_.packets) pulling_.packets = 0;
   }
@@ -336,8 +399,9 @@ bool Tp::pick_slice(Plan& plan) {
 }
 
 void Tp::plan_keep_alive(Plan& plan, Time now) {
-  if (plan.count > 0 || plan.full()) return;
+  if (plan.count > 0 || plan.full() || !may_depart(now)) return;
   const Psn psn = sent_.next();
+  const uint64_t inflight = sent_.inflight_bytes();
   // A filler that belongs to no slice: it has a TPMSN of its own, and no payload.
   SentWindow::Packet* packet =
       sent_.push({.slice = no_slice,
@@ -346,7 +410,9 @@ void Tp::plan_keep_alive(Plan& plan, Time now) {
                   .route = static_cast<uint8_t>(routes().pick(header_allowance) & 0x7f),
                   .last = true},
                  now, pools_.sent);
-  if (packet != nullptr) plan.add(*packet, psn, false);
+  if (packet == nullptr) return;
+  count_departure(psn, header_allowance, false, inflight, now);
+  plan.add(*packet, psn, false);
 }
 
 void Tp::finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now) {
@@ -365,6 +431,7 @@ void Tp::finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, boo
               .psn = psn.wire(),
               .tpmsn = packet.tpmsn};
   header.emit(HeaderBytes<Rtph::size>(frame.head, Rtph::size));
+  frame.ecn = reports_taken_.form() == ReportForm::none ? Ecn::not_ect : Ecn::ect0;
   end_frame(frame, packet.route);
   sent_.sending(packet, static_cast<uint16_t>(frame.bytes()), now);
 }
@@ -380,14 +447,29 @@ void Tp::end_frame(TxFrame& frame, uint8_t route) const {
 }
 
 void Tp::fill_ack(TxFrame& frame) {
-  static_assert(Rtph::size + Saetph::max_size <= TxFrame::head_room);
+  static_assert(Rtph::size + LdcpCetph::size + Saetph::max_size <= TxFrame::head_room);
   const Rtph header{.source = number(local_), .destination = number(remote_)};
+  const std::span<std::byte> head(frame.head, TxFrame::head_room);
   frame.piece_count = 0;
-  frame.head_bytes = static_cast<uint16_t>(
-      receipts_.write(header, mode_, {frame.head, TxFrame::head_room}, pools_.bitmaps));
+  if (reports_given_.notification_due()) {
+    frame.head_bytes = static_cast<uint16_t>(write_notification(header, head));
+  } else {
+    const size_t report = reports_given_.bytes_in_acks();
+    frame.head_bytes =
+        static_cast<uint16_t>(receipts_.write(header, mode_, head, pools_.bitmaps, report));
+    if (report > 0) reports_given_.write(head.subspan<Rtph::size, LdcpCetph::size>());
+    ++counters_.acks_sent;
+  }
   frame.tail_bytes = 0;
+  frame.ecn = Ecn::not_ect;
   end_frame(frame, routes().for_answer());
-  ++counters_.acks_sent;
+}
+
+size_t Tp::write_notification(Rtph header, std::span<std::byte> out) {
+  header.opcode = static_cast<uint8_t>(TpOpcode::congestion);
+  header.emit(out.first<Rtph::size>());
+  reports_given_.write_notification(out.subspan<Rtph::size, CnpCetph::size>());
+  return Rtph::size + CnpCetph::size;
 }
 
 // ---- timers
@@ -396,6 +478,7 @@ Time Tp::next_deadline() const {
   Time at = std::min(timer_.deadline(), overtaken_until_);
   at = std::min(at, receipts_.deadline(mode_, rtt()));
   at = std::min(at, routes().next_deadline());
+  if (paces_ && can_send()) at = std::min(at, departure({}));
   if (outstanding()) {
     at = std::min(at, last_heard_ + verdict_after);
     if (sent_.empty()) at = std::min(at, last_heard_ + keep_alive_after);

@@ -9,6 +9,7 @@
 #include "transport/packet_channel.h"
 #include "transport/rtp/loss.h"
 #include "transport/rtp/receipts.h"
+#include "transport/rtp/reports.h"
 #include "transport/rtp/retransmission_timer.h"
 #include "transport/rtp/rtp_pools.h"
 #include "transport/rtp/sent_window.h"
@@ -29,9 +30,12 @@ struct TpSettings {
   const Retransmission* mode = nullptr;
   Retransmission peers_mode{};  // how the peer retransmits what it sends
   const congestion::ControllerKind* controller = nullptr;
-  const PathList* paths = nullptr;  // of this device; outlives the channel
-  uint8_t path = 0;                 // index in `paths` of the only path, if `routes` is null
-  Routes* routes = nullptr;         // null if the channel has one path; outlives the channel
+  ReportForm gives = ReportForm::none;  // how this end reports congestion to the peer
+  ReportForm takes = ReportForm::none;  // how the peer reports it to this end
+  Duration lateness{};                  // how late an end may run
+  const PathList* paths = nullptr;      // of this device; outlives the channel
+  uint8_t path = 0;                     // index in `paths` of the only path, if `routes` is null
+  Routes* routes = nullptr;             // null if the channel has one path; outlives the channel
   Balance balance = Balance::slice;
 };
 
@@ -55,14 +59,21 @@ class Tp final : public PacketChannel {
   // Returns whether `handle_data` would return true for it.
   bool is_fresh(const Rtph& header) const { return receipts_.is_fresh(header, pools_.bitmaps); }
   // Handles a data packet whose ICRC is right; answers of transactions are data packets, too
-  // (UB 4.3.9). Returns true if the packet is new and is to be handed to the layer above.
-  bool handle_data(const Rtph& header, Time now);
+  // (UB 4.3.9). `frame`: the whole packet. Returns true if the packet is new and is to be handed to
+  // the layer above.
+  bool handle_data(const Rtph& header, const RxFrame& frame, Time now);
   // Handles a TPACK, TPNAK or TPSACK. `rest` follows the RTPH. Reports delivered slices to `sink`.
+  // One with a report of congestion is handled only if `takes_reports` returns true.
   void handle_ack(const Rtph& header, std::span<const std::byte> rest, Time now, PacketSink& sink);
+  // Handles a CNP.
+  [[gnu::cold]] void handle_notification(std::span<const std::byte> rest, Time now);
 
   // PacketChannel. Lost packets leave first, then answers, then requests.
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) override;
-  bool owes_ack(Time now) const override { return receipts_.due(mode_, rtt(), now); }
+  bool owes_ack(Time now) const override {
+    return receipts_.due(mode_, rtt(), now) || reports_given_.notification_due();
+  }
+  // A CNP leaves before the acknowledgement, which then is still owed.
   void fill_ack(TxFrame& frame) override;
   bool wants_to_send(Time now) const override;
   Time next_deadline() const override;
@@ -75,6 +86,10 @@ class Tp final : public PacketChannel {
   Psn next_psn() const { return sent_.next(); }
   ChannelRoutes routes() const { return sent_.routes(); }
   const Retransmission& mode() const { return mode_; }
+  // Returns whether acknowledgements of the peer may have a report of congestion.
+  bool takes_reports() const {
+    return reports_taken_.form() != ReportForm::none && reports_taken_.form() != ReportForm::cnp;
+  }
 
  private:
   // The slice whose packets are being sent for the first time.
@@ -92,19 +107,35 @@ class Tp final : public PacketChannel {
   };
   struct Plan;  // the burst that `fill` puts together
 
-  static congestion::Settings window_settings(const TpSettings& settings);
+  static congestion::Settings window_settings(uint32_t index, const TpSettings& settings);
+  // The controller lies in `controller_storage_`; a pointer to it would take memory.
+  congestion::Controller& controller() {
+    return *std::launder(reinterpret_cast<congestion::Controller*>(controller_storage_));
+  }
+  const congestion::Controller& controller() const {
+    return *std::launder(reinterpret_cast<const congestion::Controller*>(controller_storage_));
+  }
+  // Returns when the next packet may leave. Acknowledgements may leave at any time.
+  Time departure(Time now) const { return controller().allowance(now).not_before; }
+  bool may_depart(Time now) const { return !paces_ || now >= departure(now); }
+  // A packet is about to leave.
+  void count_departure(Psn psn, uint32_t bytes, bool again, uint64_t inflight, Time now);
   bool outstanding() const override { return !sent_.empty() || awaited_ > 0; }
   // Returns whether the windows permit another new packet. `planned`: bytes of lost packets that
   // leave in the same burst.
   bool window_open(uint32_t payload, uint64_t planned = 0) const;
+  // These return whether packets of this kind wait, and windows permit them.
   bool can_send_lost() const;
   bool can_send_new() const;
-  [[gnu::cold]] void plan_lost(Plan& plan);
+  bool can_send() const { return keep_alive_due_ || can_send_lost() || can_send_new(); }
+  [[gnu::cold]] void plan_lost(Plan& plan, Time now);
   void plan_new(Plan& plan, Time now);
   [[gnu::cold]] void plan_keep_alive(Plan& plan, Time now);
   bool pick_slice(Plan& plan);
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
   void end_frame(TxFrame& frame, uint8_t route) const;
+  std::optional<congestion::Feedback> take_report(std::span<const std::byte> report);
+  [[gnu::cold]] size_t write_notification(Rtph header, std::span<std::byte> out);
   LossEvidence evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now);
   Duration all_tolerance() const;
   // Returns whether a time-out is a question (RetransmissionTimer). With several routes it is not:
@@ -117,7 +148,8 @@ class Tp final : public PacketChannel {
   void note_lost(uint64_t bytes, bool timed_out, Time now);
   [[gnu::cold]] void handle_time_out(Time now);
 
-  // Small members are declared next to each other, which keeps an idle channel small.
+  // Small members are declared next to each other, and reports lie in the padding of the members
+  // before them (no_unique_address), which keeps an idle channel small.
   RtpPools& pools_;
   const PathList& paths_;
   const Retransmission& mode_;
@@ -128,17 +160,19 @@ class Tp final : public PacketChannel {
   ReorderTolerance tolerance_;   // mode rack
   uint8_t questions_due_ = 0;    // packets that leave although the window is full
   bool window_limited_ = false;  // a packet of the last burst had to wait for a window
+  const bool paces_;             // the controller says when packets may leave
   uint32_t next_tpmsn_;
-  SentWindow sent_;
+  [[no_unique_address]] SentWindow sent_;
+  ReportsTaken reports_taken_;
   Pulling pulling_;
-  RetransmissionTimer timer_;
   LatestArrival latest_;          // mode rack
   Time overtaken_until_ = never;  // mode rack: when an overtaken packet becomes lost
   SentAgain sent_again_;          // modes fast, selective
   alignas(8) std::byte controller_storage_[congestion::Controller::storage];
-  congestion::Controller* controller_;
+  [[no_unique_address]] RetransmissionTimer timer_;
 
   // The receiving direction.
+  ReportsGiven reports_given_;
   Receipts receipts_;
 };
 

@@ -63,6 +63,13 @@ TEST_CASE("OPENs are repeated at growing intervals, with a smaller MTU, and fina
   CHECK(parts.tpns.channel(opens[0].from_tpn) == transport::Tpns::none);
 }
 
+// A device whose controllers react to loss alone sends what versions without reports sent.
+TEST_CASE("the OPEN of a device with default options has the same features as ever") {
+  Opening parts;
+  parts.openings.begin(parts.known(2), parts.now);
+  CHECK(parts.only_sent(SetupType::open).features == 0x1b);
+}
+
 TEST_CASE("a RETRY is answered immediately once for each OPEN that the timer sent") {
   Opening parts;
   Peer& peer = parts.known(2);

@@ -1,0 +1,402 @@
+// Tests how the ends of a channel report congestion: the sums of each end, and two transports whose
+// packets the test carries, marks, changes and repeats.
+
+#include "transport/rtp/reports.h"
+
+#include <array>
+#include <new>
+
+#include "base/prng.h"
+#include "drivers/frame_pool.h"
+#include "tests/catch.h"
+#include "tests/fuzz/packet.h"
+#include "tests/fuzz/tp_end.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+using fuzz::End;
+using transport::ReportsGiven;
+using transport::ReportsTaken;
+
+using ReportBytes = std::array<std::byte, LdcpCetph::size>;
+
+ReportBytes report_of(ReportsGiven& given) {
+  ReportBytes bytes{};
+  given.write(bytes);
+  return bytes;
+}
+
+ReportBytes ldcp_report(uint64_t arrived_bytes, uint64_t marked_bytes) {
+  ReportBytes bytes{};
+  LdcpCetph{.ack_seq = ByteCount(arrived_bytes / 2), .ce_seq = ByteCount(marked_bytes / 2)}.emit(
+      bytes);
+  return bytes;
+}
+
+TEST_CASE("reports of form ldcp tell the sender of all marked bytes, whichever are lost or late") {
+  Prng prng(1);
+  ReportsGiven given(ReportForm::ldcp);
+  ReportsTaken taken(ReportForm::ldcp);
+  uint64_t marked = 0;
+  uint64_t told = 0;
+  std::array<ReportBytes, 2> latest{};
+  for (int i = 0; i < 200'000; ++i) {
+    // Sums of 32 bits wrap about once.
+    const auto bytes = static_cast<uint32_t>(20 + prng.below(90'000));
+    const bool ce = prng.below(3) == 0;
+    given.add(bytes, ce ? Ecn::ce : Ecn::ect0, Time(Duration(i)));
+    if (ce) marked += bytes + bytes % 2;
+    if (prng.below(4) != 0) continue;
+    const ReportBytes report = report_of(given);
+    if (prng.below(8) == 0) continue;  // lost
+    const auto news = taken.take(report, 1024);
+    REQUIRE(news);
+    told += news->marked_bytes;
+    CHECK(told == marked);
+    CHECK(taken.take(report, 1024)->marked_bytes == 0);  // repeated
+    if (!(latest[1] == report)) CHECK_FALSE(taken.take(latest[1], 1024).has_value());
+    latest = {latest[1], report};
+  }
+}
+
+TEST_CASE("the first mark and the first packet without one are reported immediately") {
+  for (const ReportForm form : {ReportForm::ldcp, ReportForm::rate}) {
+    ReportsGiven given(form);
+    CHECK_FALSE(given.add(100, Ecn::ect0, Time{}));
+    CHECK(given.add(100, Ecn::ce, Time{}));
+    CHECK_FALSE(given.add(100, Ecn::ce, Time{}));
+    report_of(given);
+    CHECK_FALSE(given.add(100, Ecn::ce, Time{}));
+    CHECK(given.add(100, Ecn::not_ect, Time{}));
+  }
+}
+
+TEST_CASE("a report that its sender has made up marks no more bytes than it says have arrived") {
+  Prng prng(2);
+  for (const ReportForm form : {ReportForm::ldcp, ReportForm::rate}) {
+    ReportsTaken taken(form);
+    uint64_t at = 0;
+    for (int i = 0; i < 10'000; ++i) {
+      const uint64_t step = prng.below(1 << 20) * 2;
+      at += step;
+      ReportBytes bytes = ldcp_report(at, 0);
+      for (size_t b = 4; b < bytes.size(); ++b) {
+        const uint64_t kind = prng.below(3);
+        const uint64_t any = kind == 0 ? 0 : kind == 1 ? 0xff : prng.below(256);
+        bytes[b] = static_cast<std::byte>(any);
+      }
+      const auto news = taken.take(bytes, 1120);
+      REQUIRE(news);
+      CHECK(news->marked_bytes <= step);
+      CHECK(news->marked_packets == 0);
+      CHECK(news->hint == 0);
+      CHECK_FALSE(news->increase);
+      CHECK_FALSE(news->switched);
+    }
+  }
+}
+
+TEST_CASE("CNPs of a channel are at least 50 us apart") {
+  ReportsGiven given(ReportForm::cnp);
+  int sent = 0;
+  for (int us = 0; us < 1000; ++us) {
+    given.add(1000, Ecn::ce, Time(std::chrono::microseconds(us)));
+    if (!given.notification_due()) continue;
+    std::array<std::byte, CnpCetph::size> bytes{};
+    given.write_notification(bytes);
+    CHECK(CnpCetph::parse(bytes).congestion == CnpCetph::Congestion::severe);
+    ++sent;
+  }
+  CHECK(sent >= 18);
+  CHECK(sent <= 20);
+  CHECK(given.bytes_in_acks() == 0);
+}
+
+// ---- two transports
+
+// The calls that the controllers of a test have received, and their answers.
+struct Told {
+  int made = 0;
+  int acknowledged = 0;
+  int with_feedback = 0;
+  uint64_t marked_bytes = 0;
+  int notified = 0;
+  int requests = 0;
+  uint64_t window_bytes = 1 << 20;
+  Time not_before = Time::min();
+};
+Told told;
+
+class Recorder final : public congestion::Controller {
+ public:
+  congestion::Signal request(const congestion::Sent&) override {
+    ++told.requests;
+    return {};
+  }
+  void handle(const congestion::Acknowledged& event) override {
+    ++told.acknowledged;
+    if (event.feedback == nullptr) return;
+    ++told.with_feedback;
+    told.marked_bytes += event.feedback->marked_bytes;
+  }
+  void handle(const congestion::Lost&) override {}
+  void handle(const congestion::Notified&) override { ++told.notified; }
+  void handle(const congestion::Spurious&) override {}
+  congestion::Allowance allowance(Time) const override {
+    return {told.window_bytes, told.not_before};
+  }
+  uint64_t window_bytes() const override { return told.window_bytes; }
+};
+
+congestion::Controller* make_recorder(void* storage, const congestion::Settings&) {
+  ++told.made;
+  return new (storage) Recorder;
+}
+
+constexpr congestion::ControllerKind reads_marks{"reads_marks", "", make_recorder,
+                                                 congestion::Needs::marks};
+constexpr congestion::ControllerKind reads_notes{"reads_notes", "", make_recorder,
+                                                 congestion::Needs::notifications, true};
+const congestion::ControllerKind& reads_loss = congestion::controllers().front();
+
+constexpr ReportForms all_forms =
+    ReportForms{}.with(ReportForm::ldcp).with(ReportForm::cnp).with(ReportForm::rate);
+
+transport::Settings reporting_end(uint8_t side, const congestion::ControllerKind& kind,
+                                  ReportForms reports = all_forms) {
+  const Eid eid = ipv4(127, 0, 0, static_cast<uint8_t>(1 + side));
+  return {.self = {eid, ub_port},
+          .eid = eid,
+          .life = Incarnation(10u + side),
+          .mtu = 1024,
+          .buffer_bytes = 4'000'000,
+          .controller = &kind,
+          .reports = reports,
+          .peers = 3,
+          .packets = 2048,
+          .slices = 2048};
+}
+
+struct Carried {
+  fuzz::Packet packet;
+  Ecn ecn;
+  unsigned opcode() const { return static_cast<unsigned>(packet.bytes[0]) & 0x7f; }
+};
+
+// Two transports with a channel that the left one has opened.
+struct ReportingPair {
+  End left;
+  End right;
+  drivers::FramePool pool{64};
+  std::array<TxFrame*, 64> frames{};
+  Time now{1s};
+
+  ReportingPair(const transport::Settings& first, const transport::Settings& second)
+      : left(first, 1, true), right(second, 2, true) {
+    told = {};
+    left.other = &right;
+    right.other = &left;
+    pool.lend(frames);
+    left.connect(right.self, now);
+    for (int rounds = 0; rounds < 10 && left.channel == nullptr; ++rounds) exchange();
+    REQUIRE(left.channel != nullptr);
+    REQUIRE(right.channel != nullptr);
+  }
+
+  std::vector<Carried> sent_by(End& end) {
+    std::vector<Carried> out;
+    const size_t filled = end.transport.fill(end, frames, now);
+    for (TxFrame* frame : std::span(frames).first(filled)) {
+      out.push_back({fuzz::gathered(*frame, end.self), frame->ecn});
+    }
+    return out;
+  }
+  void arrive(End& at, const Carried& carried) {
+    RxFrame frame = fuzz::received(carried.packet);
+    frame.ecn = carried.ecn;
+    at.transport.receive({&frame, 1}, now);
+  }
+  void exchange() {
+    for (const Carried& one : sent_by(left)) arrive(right, one);
+    for (const Carried& one : sent_by(right)) arrive(left, one);
+  }
+  // The left end sends `packets` packets, of which the last `marked` arrive with a mark. Returns
+  // what the right end sends.
+  std::vector<Carried> send(uint32_t packets, uint32_t marked) {
+    left.offer(transport::Class::request, packets * 1024);
+    auto burst = sent_by(left);
+    REQUIRE(burst.size() == packets);
+    for (size_t i = 0; i < burst.size(); ++i) {
+      CHECK(burst[i].ecn == (told.made > 0 ? Ecn::ect0 : Ecn::not_ect));
+      if (i + marked >= burst.size()) burst[i].ecn = urma::marked(burst[i].ecn);
+      arrive(right, burst[i]);
+    }
+    now += 1ms;
+    return sent_by(right);
+  }
+};
+
+TEST_CASE("a channel reports in the directions whose sender asks for it") {
+  // The default controller answers an OPEN that asks.
+  ReportingPair pair(reporting_end(0, reads_marks), reporting_end(1, reads_loss));
+  CHECK(told.made == 1);
+  const auto acks = pair.send(4, 1);
+  REQUIRE(acks.size() == 1);
+  CHECK(acks[0].opcode() == 3);
+  CHECK(acks[0].ecn == Ecn::not_ect);
+  pair.arrive(pair.left, acks[0]);
+  CHECK(told.with_feedback == 1);
+  CHECK(told.marked_bytes > 0);
+  CHECK(pair.left.finished());
+  // The other direction has no reports.
+  pair.right.offer(transport::Class::request, 100);
+  for (const Carried& one : pair.sent_by(pair.right)) {
+    CHECK(one.ecn == Ecn::not_ect);
+    pair.arrive(pair.left, one);
+  }
+  pair.now += 1ms;
+  const auto back = pair.sent_by(pair.left);
+  REQUIRE(back.size() == 1);
+  CHECK(back[0].opcode() == 2);
+}
+
+TEST_CASE("without an agreement the default controller sends what ends without reports send") {
+  const ReportForms none;
+  const auto only_ldcp = ReportForms{}.with(ReportForm::ldcp);
+  struct Case {
+    const congestion::ControllerKind& left;
+    ReportForms left_reports;
+    ReportForms right_reports;
+    uint64_t without;  // channels that lack reports
+  };
+  for (const Case& one :
+       {Case{reads_marks, all_forms, none, 1}, Case{reads_marks, none, none, 1},
+        Case{reads_notes, all_forms, only_ldcp, 1}, Case{reads_loss, all_forms, all_forms, 0}}) {
+    ReportingPair pair(reporting_end(0, one.left, one.left_reports),
+                       reporting_end(1, reads_loss, one.right_reports));
+    CHECK(told.made == 0);
+    CHECK(pair.left.transport.counters().channels_without_reports == one.without);
+    const auto acks = pair.send(4, 1);
+    REQUIRE(acks.size() == 1);
+    CHECK(acks[0].opcode() == 2);
+  }
+  // An end that asks uses no form on a channel that an end with the default controller opens.
+  ReportingPair pair(reporting_end(0, reads_loss), reporting_end(1, reads_marks));
+  CHECK(told.made == 0);
+  CHECK(pair.right.transport.counters().channels_without_reports == 1);
+}
+
+// Gives the packet another opcode, with a report behind its RTPH.
+Carried with_report(Carried ack, TpOpcode opcode, std::span<const std::byte> report) {
+  auto& bytes = ack.packet.bytes;
+  bytes[0] = static_cast<std::byte>(opcode);
+  bytes.insert(bytes.begin() + Rtph::size, report.begin(), report.end());
+  fuzz::seal_again(ack.packet);
+  return ack;
+}
+
+TEST_CASE("reports and CNPs that were not agreed on count as malformed and have no effect") {
+  ReportingPair pair(reporting_end(0, reads_loss), reporting_end(1, reads_loss));
+  const Carried ack = pair.send(4, 0).at(0);
+  const auto& counters = pair.left.transport.counters();
+  pair.arrive(pair.left, with_report(ack, TpOpcode::ack_cc, ldcp_report(4000, 4000)));
+  pair.arrive(pair.left, with_report(ack, TpOpcode::selective_ack_cc, ldcp_report(4000, 4000)));
+  pair.arrive(pair.left, with_report(ack, TpOpcode::congestion, std::array<std::byte, 16>{}));
+  CHECK(counters.malformed == 3);
+  CHECK_FALSE(pair.left.finished());
+  pair.arrive(pair.left, ack);
+  CHECK(pair.left.finished());
+  CHECK(counters.acks_received == 1);
+}
+
+TEST_CASE("short, overtaken, impossible and misdirected reports are counted and have no effect") {
+  ReportingPair pair(reporting_end(0, reads_marks), reporting_end(1, reads_loss));
+  const auto& counters = pair.left.transport.counters();
+  Carried first = pair.send(4, 0).at(0);
+  Carried second = pair.send(4, 4).at(0);
+  Carried short_one = first;
+  short_one.packet.bytes.erase(short_one.packet.bytes.begin() + Rtph::size,
+                               short_one.packet.bytes.begin() + Rtph::size + 4);
+  fuzz::seal_again(short_one.packet);
+  pair.arrive(pair.left, short_one);
+  CHECK(counters.malformed == 1);
+  Carried elsewhere = second;
+  elsewhere.packet.from.address = ipv4(127, 0, 0, 9);
+  fuzz::seal_again(elsewhere.packet);
+  pair.arrive(pair.left, elsewhere);
+  CHECK(counters.wrong_source == 1);
+  Carried cnp = with_report(first, TpOpcode::congestion, std::array<std::byte, 8>{});
+  pair.arrive(pair.left, cnp);
+  CHECK(counters.malformed == 2);
+  CHECK(told.acknowledged == 0);
+  pair.arrive(pair.left, second);
+  const uint64_t marked = told.marked_bytes;
+  CHECK(marked > 0);
+  CHECK(counters.overtaken_reports == 0);
+  pair.arrive(pair.left, first);
+  CHECK(counters.overtaken_reports == 1);
+  CHECK(told.marked_bytes == marked);
+  CHECK(told.notified == 0);
+}
+
+TEST_CASE("an acknowledgement without news but with a newer report reaches the controller") {
+  ReportingPair pair(reporting_end(0, reads_marks), reporting_end(1, reads_loss));
+  const Carried ack = pair.send(4, 0).at(0);
+  pair.arrive(pair.left, ack);
+  CHECK(told.acknowledged == 1);
+  Carried again = ack;
+  const ReportBytes newer = ldcp_report(1'000'000, 1000);
+  std::copy(newer.begin(), newer.end(), again.packet.bytes.begin() + Rtph::size);
+  fuzz::seal_again(again.packet);
+  pair.arrive(pair.left, again);
+  CHECK(told.acknowledged == 2);
+  CHECK(told.marked_bytes == 1000);
+}
+
+TEST_CASE("a CNP leaves before the acknowledgement, and reaches the controller") {
+  ReportingPair pair(reporting_end(0, reads_notes), reporting_end(1, reads_loss));
+  const auto answers = pair.send(4, 2);
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].opcode() == 8);
+  pair.arrive(pair.left, answers[0]);
+  CHECK(told.notified == 1);
+  CHECK(pair.left.transport.counters().notifications == 1);
+  const auto acks = pair.sent_by(pair.right);
+  REQUIRE(acks.size() == 1);
+  CHECK(acks[0].opcode() == 2);
+}
+
+// Runs the timers of the left end until its next packets leave. Returns how many leave, and fails
+// if that takes more than `most` timers.
+size_t wait_for_packets(ReportingPair& pair, int most) {
+  for (int i = 0; i < most; ++i) {
+    pair.now = std::max(pair.now, pair.left.transport.next_deadline());
+    pair.left.transport.handle_timers(pair.now);
+    if (const size_t sent = pair.sent_by(pair.left).size()) return sent;
+    CHECK_FALSE(pair.left.transport.wants_to_send());
+  }
+  FAIL("no packet leaves");
+  return 0;
+}
+
+TEST_CASE("a channel that is paced sends nothing before its time, and does not ask to be filled") {
+  ReportingPair pair(reporting_end(0, reads_notes), reporting_end(1, reads_loss));
+  told.not_before = pair.now + 300us;
+  pair.left.offer(transport::Class::request, 4 * 1024);
+  CHECK(pair.sent_by(pair.left).empty());
+  CHECK_FALSE(pair.left.transport.wants_to_send());
+  CHECK(wait_for_packets(pair, 5) == 4);
+  CHECK(pair.now >= told.not_before);
+  CHECK(pair.now <= told.not_before + 3us);
+  CHECK(told.requests == 4);
+  // Probes and questions wait, too.
+  told.not_before = pair.now + 500ms;
+  CHECK(wait_for_packets(pair, 60) > 0);
+  CHECK(pair.now >= told.not_before);
+  CHECK(pair.now <= told.not_before + 3us);
+}
+
+}  // namespace
+}  // namespace urma::test

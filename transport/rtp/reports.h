@@ -1,0 +1,70 @@
+#pragma once
+
+#include <optional>
+
+#include "congestion/controller.h"
+#include "urma/core/time.h"
+#include "wire/cetph.h"
+#include "wire/frame.h"
+
+namespace urma::transport {
+
+// The report of congestion that the receiver of a channel owes to the sender (UB 4.2.6), in the
+// form that set-up has agreed on. It does not know when an acknowledgement is due, or how a frame
+// is addressed. `Tp` owns it. Only the thread that runs the engine calls it.
+class ReportsGiven {
+ public:
+  explicit ReportsGiven(ReportForm form) : form_(form) {}
+
+  bool any() const { return form_ != ReportForm::none; }
+  // Returns how many bytes each acknowledgement has for the report.
+  size_t bytes_in_acks() const {
+    const bool in_acks = form_ == ReportForm::ldcp || form_ == ReportForm::rate;
+    return in_acks ? LdcpCetph::size : 0;
+  }
+  // Counts a packet that has arrived for the first time. `bytes`: from its RTPH to its ICRC.
+  // Returns whether the next acknowledgement is to leave immediately: the way has become congested,
+  // or is not congested any more. There must be a form.
+  bool add(uint32_t bytes, Ecn ecn, Time now);
+  // Writes the report of the next acknowledgement. `bytes_in_acks` must not return 0.
+  void write(HeaderBytes<LdcpCetph::size> out);
+
+  // Returns whether a CNP (UB 4.6.4) has to leave now.
+  bool notification_due() const { return notification_due_; }
+  void write_notification(HeaderBytes<CnpCetph::size> out);
+
+ private:
+  // At most one CNP leaves in so much time (DCQCN).
+  static constexpr Duration between_notifications = std::chrono::microseconds(50);
+
+  ByteCount received_;
+  // ldcp (UB 4.6.3): of packets that were marked. rate: how many packets were marked since the last
+  // report. cnp: when the last CNP became due, in units of 1024 ns that wrap.
+  uint32_t marked_ = 0;
+  const ReportForm form_;
+  bool congested_ = false;  // the last packet was marked
+  bool notification_due_ = false;
+};
+static_assert(sizeof(ReportsGiven) == 12);
+
+// Reads the reports that the sender of a channel receives. A report may arrive late, twice, or with
+// values that its sender has made up: it never says that more bytes were marked than arrived since
+// the report before. `Tp` owns it. Only the thread that runs the engine calls it.
+class ReportsTaken {
+ public:
+  explicit ReportsTaken(ReportForm form) : form_(form) {}
+
+  ReportForm form() const { return form_; }
+  // Returns the news of a report, `packet_bytes`: the size of a full packet. Returns nothing if a
+  // later report has arrived before.
+  std::optional<congestion::Feedback> take(HeaderView<LdcpCetph::size> report,
+                                           uint32_t packet_bytes);
+
+ private:
+  ByteCount received_;  // of the latest report
+  ByteCount marked_;    // likewise; form ldcp
+  const ReportForm form_;
+};
+static_assert(sizeof(ReportsTaken) == 12);
+
+}  // namespace urma::transport
