@@ -71,17 +71,28 @@ inline double rate_of(uint8_t code) {
   return code_zero_rate * sixteenths[code % 16] * static_cast<double>(1u << code / 16);
 }
 
-// Returns the code of a rate, rounded to one of its two neighbours: to the upper one with the
-// probability with which the mean of many codes is the rate. `chance`: in [0, 1).
-inline uint8_t rate_code(double bytes_per_second, double chance) {
-  if (!(bytes_per_second > code_zero_rate)) return 1;
-  if (bytes_per_second >= rate_of(255)) return 255;
+// A rate between two codes: `part` of the step from `low` to the next one.
+struct CodedRate {
+  uint8_t low;
+  float part;
+
+  // Returns one of the two codes: the upper one with the probability with which the mean of many is
+  // the rate. `chance`: in [0, 1).
+  uint8_t code(double chance) const { return static_cast<uint8_t>(low + (chance < part ? 1 : 0)); }
+};
+
+// Rates outside of the codes become code 1 or 255.
+inline CodedRate coded_rate(double bytes_per_second) {
+  if (!(bytes_per_second > rate_of(1))) return {1, 0};
+  if (bytes_per_second >= rate_of(255)) return {255, 0};
   auto low = static_cast<uint8_t>(octave_steps(bytes_per_second / code_zero_rate));
   while (rate_of(low) > bytes_per_second) --low;
-  const auto high = static_cast<uint8_t>(low + 1);
-  const double step = rate_of(high) - rate_of(low);
-  const bool up = bytes_per_second - rate_of(low) > chance * step;
-  return up || low == 0 ? high : low;
+  const double step = rate_of(static_cast<uint8_t>(low + 1)) - rate_of(low);
+  return {low, static_cast<float>((bytes_per_second - rate_of(low)) / step)};
+}
+
+inline uint8_t rate_code(double bytes_per_second, double chance) {
+  return coded_rate(bytes_per_second).code(chance);
 }
 
 // Queue codes: four steps in an octave, from 64 ns (code 1) to 2.9 ms (code 63). Zero says that

@@ -58,11 +58,17 @@ CaqmRMeter::CaqmRMeter(const PortSettings& settings)
     : rate_(static_cast<float>(std::max(settings.bytes_per_second, code_zero_rate))),
       round_(static_cast<float>(std::max(seconds(settings.base_rtt), 1e-7))),
       packet_(static_cast<float>(std::max<uint32_t>(settings.packet_bytes, 1))),
-      fair_(static_cast<float>(utilisation * rate_)),
       seed_(settings.seed),
-      last_hop_(settings.last_hop) {}
+      last_hop_(settings.last_hop) {
+  set_fair(utilisation * rate_);
+}
 
-uint8_t CaqmRMeter::fair_code() { return rate_code(fair_, chance_of(seed_, packets_)); }
+void CaqmRMeter::set_fair(double bytes_per_second) {
+  fair_ = static_cast<float>(bytes_per_second);
+  const CodedRate coded = coded_rate(fair_);
+  fair_low_ = coded.low;
+  fair_part_ = coded.part;
+}
 
 Signal CaqmRMeter::arrive(Time now, uint32_t bytes, uint64_t queue_bytes, Signal in) {
   advance(now, queue_bytes);
@@ -83,7 +89,7 @@ Signal CaqmRMeter::arrive(Time now, uint32_t bytes, uint64_t queue_bytes, Signal
     out.congested = true;
     out.increase = false;
     out.last_hop = last_hop_;
-    out.hint = fair_code();
+    out.hint = CodedRate{fair_low_, fair_part_}.code(chance_of(seed_, packets_));
   } else if (in.increase && !in.congested) {
     const auto growth = static_cast<float>(std::min<double>(bytes, round_bytes));
     if (tokens_ >= growth) {
@@ -114,7 +120,7 @@ void CaqmRMeter::advance(Time now, uint64_t queue_bytes) {
   counted_ = arrived_ = refused_ = capped_ = granted_ = 0;
   load_ = refused_flows_ = capped_load_ = growth_ = tokens_ = 0;
   flows_ = excess_ = 1;
-  fair_ = static_cast<float>(utilisation * rate_);
+  set_fair(utilisation * rate_);
 }
 
 void CaqmRMeter::end_slot(uint64_t queue_bytes) {
@@ -140,7 +146,7 @@ void CaqmRMeter::end_slot(uint64_t queue_bytes) {
   const double most = utilisation * rate_;
   const double target = std::clamp(most - drain * standing / averaged, least_target * rate_, most);
   correct(gain, target);
-  fair_ = static_cast<float>(std::min(most, excess_ * target / flows_));
+  set_fair(std::min(most, excess_ * target / flows_));
   // A grant of bytes in a round trip adds as much to the load, one round trip later.
   const double spare = target - load_ - growth_;
   const double most_tokens = std::max<double>(spare * round_, packet_);

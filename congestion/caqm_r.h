@@ -46,7 +46,7 @@ class CaqmRMeter final : public PortMeter {
   void advance(Time now, uint64_t queue_bytes);
   void end_slot(uint64_t queue_bytes);
   void correct(double gain, double target);
-  uint8_t fair_code();
+  void set_fair(double bytes_per_second);
   double slot_seconds() const { return round_ / slots; }
 
   Time slot_end_ = Time::min();
@@ -66,10 +66,12 @@ class CaqmRMeter final : public PortMeter {
   float capped_load_ = 0;
   float growth_ = 0;  // bytes per second that grants of the last round trip will add
   float excess_ = 1;
-  float fair_;        // bytes per second
+  float fair_ = 0;    // bytes per second
   float tokens_ = 0;  // bytes of increases that may be granted
   uint32_t seed_;
   uint32_t packets_ = 0;
+  float fair_part_ = 0;  // of the step from `fair_low_` to the next code
+  uint8_t fair_low_ = 0;
   uint8_t slot_ = 0;
   bool last_hop_;
 };
