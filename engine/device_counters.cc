@@ -47,6 +47,9 @@ void add_packets(Statistics& out, const transport::Counters& packets,
   out.datagrams_sent = packets.datagrams_sent;
   out.datagrams_received = target.datagrams;
   out.datagrams_dropped = target.datagrams_dropped + packets.datagrams_lost;
+  out.packets_marked = packets.marked;
+  out.overtaken_reports = packets.overtaken_reports;
+  out.notifications = packets.notifications;
   out.dropped_icrc = packets.bad_icrc;
   out.dropped_malformed =
       packets.malformed + target.malformed + initiator.malformed + port.malformed;
@@ -66,6 +69,7 @@ void add_setup(Statistics& out, const transport::Counters& packets) {
   out.setup_unsent = packets.setup_unsent;
   out.channels_made = packets.channels_made;
   out.channels_lost = packets.channels_lost;
+  out.channels_without_reports = packets.channels_without_reports;
 }
 
 void add_peers(Statistics& out, transport::Transport& transport) {

@@ -24,6 +24,7 @@ struct Counters {
   uint64_t acks_received = 0;
   uint64_t duplicates = 0;
   uint64_t out_of_order = 0;
+  uint64_t marked = 0;             // by ECN, on channels whose peer takes reports
   uint64_t overtaken_reports = 0;  // of congestion, and so ignored
   uint64_t notifications = 0;      // of congestion
   // Packets dropped, by reason.

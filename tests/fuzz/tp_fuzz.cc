@@ -45,6 +45,14 @@ class Script {
   bool both_up() const { return left_.channel != nullptr && right_.channel != nullptr; }
   End& any_end() { return input_.below(2) == 0 ? left_ : right_; }
 
+  // The first two react to loss alone.
+  const congestion::ControllerKind& controller() const {
+    const auto all = congestion::controllers();
+    const size_t reads_reports = choice_ >> 4 & 7;
+    if (reads_reports == 0) return all[choice_ >> 3 & 1];
+    return all[2 + reads_reports % (all.size() - 2)];
+  }
+
   transport::Settings settings(uint8_t side) const {
     const Eid eid = ipv4(127, 0, 0, static_cast<uint8_t>(1 + side));
     return {.self = {eid, ub_port},
@@ -53,7 +61,9 @@ class Script {
             .mtu = 1024,
             .retransmission = {.window_packets = choice_ & 2 ? 16u : 2048u},
             .buffer_bytes = choice_ & 4 ? 4'000u : 200'000u,
-            .controller = &congestion::controllers()[choice_ >> 3 & 1],
+            .controller = &controller(),
+            .reports =
+                ReportForms{}.with(ReportForm::ldcp).with(ReportForm::cnp).with(ReportForm::rate),
             .peers = 3,
             .packets = 512,
             .slices = 128};
@@ -132,7 +142,11 @@ class Script {
     for (End* end : {&left_, &right_}) {
       std::vector<RxFrame> frames;
       for (const Packet& packet : packets) {
-        if (packet.to == end->self) frames.push_back(received(packet));
+        if (!(packet.to == end->self)) continue;
+        frames.push_back(received(packet));
+        // Some are marked; which ones depends on the ICRC.
+        const bool marked = (packet.bytes.back() & std::byte{3}) == std::byte{0};
+        frames.back().ecn = marked ? Ecn::ce : Ecn::ect0;
       }
       if (!frames.empty()) end->transport.receive(frames, now_);
     }

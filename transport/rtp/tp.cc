@@ -96,9 +96,7 @@ bool Tp::handle_data(const Rtph& header, const RxFrame& frame, Time now) {
   switch (receipts_.receive(header, mode_, now, pools_.bitmaps)) {
     case Receipts::Arrival::fresh:
       if (receipts_.has_hole()) ++counters_.out_of_order;
-      if (reports_given_.any() && reports_given_.add(frame.bytes, frame.ecn, now)) {
-        receipts_.hurry();
-      }
+      if (reports_given_.any()) report_arrival(frame, now);
       return true;
     case Receipts::Arrival::duplicate:
       ++counters_.duplicates;
@@ -114,6 +112,11 @@ bool Tp::handle_data(const Rtph& header, const RxFrame& frame, Time now) {
   }
   ++counters_.invalid_psn;
   return false;
+}
+
+void Tp::report_arrival(const RxFrame& frame, Time now) {
+  if (frame.ecn == Ecn::ce) ++counters_.marked;
+  if (reports_given_.add(frame.bytes, frame.ecn, now)) receipts_.hurry();
 }
 
 void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time now,
@@ -316,7 +319,10 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
       plan.remembered.packets[i]->last = true;
       pulling_.packets = 0;
     }
-    const bool ask = i + 1 == plan.count && (window_limited_ || plan.again || keep_alive_due_);
+    // A controller that paces reads round trips, which must not include the delay of an
+    // acknowledgement.
+    const bool ask =
+        i + 1 == plan.count && (window_limited_ || plan.again || keep_alive_due_ || paces_);
     finish(burst.slots[i], *plan.remembered.packets[i], plan.remembered.psns[i], ask, now);
   }
   keep_alive_due_ = false;
@@ -481,7 +487,9 @@ Time Tp::next_deadline() const {
   if (paces_ && can_send()) at = std::min(at, departure({}));
   if (outstanding()) {
     at = std::min(at, last_heard_ + verdict_after);
-    if (sent_.empty()) at = std::min(at, last_heard_ + keep_alive_after);
+    // A keep-alive that is due already may wait for its departure.
+    const bool waits = keep_alive_due_ && paces_;
+    if (sent_.empty() && !waits) at = std::min(at, last_heard_ + keep_alive_after);
   }
   return at;
 }

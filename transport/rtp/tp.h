@@ -134,6 +134,7 @@ class Tp final : public PacketChannel {
   bool pick_slice(Plan& plan);
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
   void end_frame(TxFrame& frame, uint8_t route) const;
+  void report_arrival(const RxFrame& frame, Time now);
   std::optional<congestion::Feedback> take_report(std::span<const std::byte> report);
   [[gnu::cold]] size_t write_notification(Rtph header, std::span<std::byte> out);
   LossEvidence evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now);

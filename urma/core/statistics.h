@@ -44,6 +44,9 @@ struct Statistics {
   uint64_t duplicates = 0;
   uint64_t out_of_order = 0;
   uint64_t retransmission_timeouts = 0;
+  uint64_t packets_marked = 0;
+  uint64_t overtaken_reports = 0;
+  uint64_t notifications = 0;
   uint64_t dropped_icrc = 0;
   uint64_t dropped_malformed = 0;
   uint64_t dropped_unknown_channel = 0;
@@ -65,6 +68,7 @@ struct Statistics {
   uint64_t channels_not_made = 0;
   uint64_t channels_lost = 0;
   uint64_t channels_idle = 0;
+  uint64_t channels_without_reports = 0;
   uint64_t paths_lost = 0;
   uint64_t paths_back = 0;
   uint64_t jetties = 0;

@@ -398,5 +398,19 @@ TEST_CASE("a channel that is paced sends nothing before its time, and does not a
   CHECK(pair.now <= told.not_before + 3us);
 }
 
+TEST_CASE("a keep-alive that waits for its departure costs no timer") {
+  ReportingPair pair(reporting_end(0, reads_notes), reporting_end(1, reads_loss));
+  told.not_before = pair.now + 900ms;
+  pair.left.expect_answers(true, pair.now);
+  int timers = 0;
+  for (; pair.now < told.not_before && timers < 100; ++timers) {
+    pair.now = std::max(pair.now, pair.left.transport.next_deadline());
+    pair.left.transport.handle_timers(pair.now);
+    CHECK((pair.sent_by(pair.left).empty() || pair.now >= told.not_before));
+  }
+  CHECK(timers < 20);
+  pair.left.expect_answers(false, pair.now);
+}
+
 }  // namespace
 }  // namespace urma::test

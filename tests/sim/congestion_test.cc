@@ -1,0 +1,163 @@
+// Congestion controls that read reports of the receiver, over a simulated line that marks packets.
+
+#include "congestion/controller.h"
+#include "tests/catch.h"
+#include "tests/sim/pair.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A line of 10 Gb/s with a round trip of 100 us, which holds 125 KB, and a queue of 600 KB.
+constexpr double line_bytes_per_second = 1.25e9;
+constexpr const char* marking_line = "rate=10Gbit&queue=600K&mark=100K&delay=50us";
+constexpr const char* way_back = "delay=50us";
+
+// Returns the names of the controls that read marks of ECN, alone or with the answers of switches.
+std::vector<std::string> controls_that_read_marks() {
+  std::vector<std::string> names;
+  for (const congestion::ControllerKind& kind : congestion::controllers()) {
+    const bool reads = kind.needs == congestion::Needs::marks ||
+                       kind.needs == congestion::Needs::notifications ||
+                       kind.needs == congestion::Needs::rates;
+    if (reads) names.emplace_back(kind.name);
+  }
+  return names;
+}
+
+struct Transfer {
+  double utilisation = 0;
+  Statistics sender;
+  Statistics receiver;
+};
+
+// Writes `count` times 256 KiB, many at a time.
+Transfer transfer(const std::string& network, const std::string& control,
+                  const std::string& line = marking_line, int count = 256) {
+  constexpr size_t bytes = 256 << 10;
+  auto [hosts, here, there, target] =
+      SimPair(network, {.network = line, .device = {.congestion = control}}, {.network = way_back});
+  const auto data = bytes_like(bytes);
+  const Time begun = hosts.now();
+  int posted = 0;
+  for (int ended = 0; ended < count;) {
+    while (posted < count && here.jetty.post(write(data, target.segment)) == 1) ++posted;
+    const auto completions = here.jetty.wait(1s);
+    REQUIRE_FALSE(completions.empty());
+    for (const Completion& one : completions) REQUIRE(name(one.status) == "ok");
+    ended += static_cast<int>(completions.size());
+  }
+  const double seconds = std::chrono::duration<double>(hosts.now() - begun).count();
+  CHECK(same(data, std::span(there.memory).first(bytes)));
+  return {.utilisation = static_cast<double>(bytes) * count / seconds / line_bytes_per_second,
+          .sender = here.device.stats().value(),
+          .receiver = there.device.stats().value()};
+}
+
+TEST_CASE("a control that reads marks fills a line without a loss") {
+  for (const std::string& control : controls_that_read_marks()) {
+    INFO(control);
+    const Transfer done = transfer("marks-" + control, control);
+    CHECK(done.utilisation > 0.7);
+    CHECK(done.receiver.packets_marked > 0);
+    // dcqcn starts as fast as it can, so it loses packets before the first notification arrives.
+    if (control == "dcqcn") CHECK(done.sender.notifications > 0);
+    if (control != "dcqcn") CHECK(done.sender.retransmitted == 0);
+  }
+  const Transfer by_loss = transfer("marks-aimd", "aimd");
+  CHECK(by_loss.sender.retransmitted > 0);
+  CHECK(by_loss.receiver.packets_marked == 0);
+}
+
+// Four senders write to one receiver over a switch, the first of them with `first`, the others with
+// `others`.
+struct Incast {
+  uint32_t most_queue = 0;
+  uint64_t retransmitted = 0;
+  std::vector<double> shares{};  // of what a sender would get if all got the same
+};
+Incast incast(const std::string& network, const std::string& first, const std::string& others) {
+  constexpr int senders = 4;
+  constexpr size_t bytes = 64 << 10;
+  const std::string line = "topology=star&rate=10Gbit&queue=600K&mark=100K&delay=25us";
+  SimHosts hosts(network);
+  auto there = hosts.start(line);
+  std::vector<SimHosts::Host> from;
+  std::vector<Imported> targets;
+  for (int i = 0; i < senders; ++i) {
+    const DeviceOptions options{.congestion = i == 0 ? first : others};
+    from.push_back(hosts.start(line, {.berths = 64, .receives = 16}, options));
+    targets.push_back(from.back().device.import(there.line).value());
+  }
+  const auto data = bytes_like(bytes);
+  std::vector<uint64_t> ended(senders);
+  const Time until = hosts.now() + 50ms;
+  while (hosts.now() < until) {
+    for (size_t i = 0; i < senders; ++i) {
+      while (from[i].jetty.post(write(data, targets[i].segment)) == 1) continue;
+      for (const Completion& one : from[i].jetty.wait(20us)) {
+        REQUIRE(name(one.status) == "ok");
+        ++ended[i];
+      }
+    }
+  }
+  Incast out;
+  out.most_queue =
+      hosts.network().star()->counters_to(there.device.endpoint(), hosts.now()).most_queue;
+  uint64_t all = 0;
+  for (size_t i = 0; i < senders; ++i) {
+    out.retransmitted += from[i].device.stats().value().retransmitted;
+    all += ended[i];
+  }
+  for (size_t i = 0; i < senders; ++i) {
+    out.shares.push_back(static_cast<double>(ended[i]) * senders / static_cast<double>(all));
+  }
+  return out;
+}
+
+TEST_CASE("four senders keep the queue of their receiver short, and none starves") {
+  for (const std::string control : {"ldcp", "caqm_r"}) {
+    INFO(control);
+    const Incast with_marks = incast("incast-" + control, control, control);
+    CHECK(with_marks.retransmitted == 0);
+    CHECK(with_marks.most_queue < 400'000);
+    for (const double share : with_marks.shares) CHECK(share > 0.5);
+  }
+  CHECK(incast("incast-aimd", "aimd", "aimd").most_queue > 550'000);
+}
+
+TEST_CASE("a sender that reads marks makes progress beside one that fills the queue") {
+  const Incast mixed = incast("incast-mixed", "aimd", "ldcp");
+  for (const double share : mixed.shares) CHECK(share > 0.01);
+}
+
+TEST_CASE("packets and reports that are lost end nothing") {
+  for (const std::string& control : controls_that_read_marks()) {
+    INFO(control);
+    const Transfer done =
+        transfer("lost-reports-" + control, control, std::string(marking_line) + "&loss=0.1%", 64);
+    CHECK(done.sender.channels_lost == 0);
+    CHECK(done.sender.retransmitted > 0);
+    CHECK(done.utilisation > 0.4);
+  }
+}
+
+TEST_CASE("a control without its signals gives way to the default one, and the device says why") {
+  SimHosts hosts("no-signals");
+  auto here = hosts.start("", {}, {.congestion = "caqm_w"});
+  const std::string description = here.device.description();
+  CHECK(description.find("congestion aimd (warning: caqm_w needs") != std::string::npos);
+  const SettingList settings = here.device.settings().value();
+  for (const Setting& setting : settings) {
+    if (setting.name != "congestion") continue;
+    CHECK(setting.value == "aimd");
+    CHECK(setting.source.find("caqm_w") != std::string::npos);
+  }
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  CHECK(status_of(here.jetty, write(bytes_like(1000), target.segment)) == Status::ok);
+}
+
+}  // namespace
+}  // namespace urma::test
