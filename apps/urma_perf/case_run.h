@@ -52,6 +52,7 @@ class CaseRun {
   void warm_up();
   Round round(Result& result);
   double limit_round(int64_t time, double& waited_percent);
+  double measure_limit(int64_t time, double& waited_percent);
   // Runs a round of works. Returns the sum of what all workers have done.
   Outcome our_round(int64_t time, Report& report, double& waited_percent);
   void run_worker(size_t number, const Stop& stop);
