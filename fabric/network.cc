@@ -121,6 +121,9 @@ void Network::hop(uint32_t node, uint32_t port, uint32_t packet) {
   Switch& at = switch_at(node);
   Packet& it = packets_.at(packet);
   const Arrival done = at.arrive(it, port, now_);
+  if (watcher_ != nullptr && done.drop == Drop::none) {
+    watcher_->accepted(node - static_cast<uint32_t>(hosts_.size()), done.port, it, done.departs);
+  }
   if (done.departs != never) {
     return launch(leaving_[node - hosts_.size()][done.port], packet, done.departs);
   }

@@ -22,6 +22,15 @@ class TraceHash {
   uint64_t value_ = 0xcbf29ce484222325;
 };
 
+// Sees the packets that switches accept. For models of fields that no header has.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  // `departs` is `never` if the departure of the packet is not decided yet. The queue of the port
+  // contains the packet.
+  virtual void accepted(uint32_t at, uint32_t port, const Packet& packet, Time departs) = 0;
+};
+
 // A simulated fabric in virtual time: hosts, cables and switches. It runs the switches by itself,
 // and returns to its caller what concerns a host: a packet that has arrived, or a timer. So the
 // caller is a loop over `next` that lets hosts send, and no hop is a call of a function object.
@@ -59,6 +68,9 @@ class Network {
   // Cuts a cable of the topology, which loses all packets in its queues and on it, or mends it.
   // Hosts at a cut cable send into the void.
   void cut(uint32_t cable, bool severed);
+
+  // Lets the watcher see all packets from now on. Null ends this.
+  void watch(Watcher* watcher) { watcher_ = watcher; }
 
   std::vector<Switch>& switches() { return switches_; }
   // Returns the number of packets that have reached a host or a switch.
@@ -114,6 +126,7 @@ class Network {
   Time now_{};
   uint64_t hops_ = 0;
   uint64_t lost_ = 0;
+  Watcher* watcher_ = nullptr;
   TraceHash trace_;
 };
 
