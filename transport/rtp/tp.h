@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <span>
 

@@ -166,6 +166,12 @@ struct Admitting : RtpParts {
   Admission admission;
 };
 
+TEST_CASE("the ACCEPT of an OPEN without an offer has the same features as ever") {
+  Admitting parts;
+  parts.handle(Admitting::open());
+  CHECK(parts.only_sent(SetupType::accept).features == 0x1b);
+}
+
 TEST_CASE("a repeated OPEN is accepted again with the same answer") {
   Admitting parts;
   parts.handle(Admitting::open());
