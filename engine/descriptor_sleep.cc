@@ -6,7 +6,7 @@ namespace urma::engine {
 
 // Checks for events after `drowse`, so that a thread that publishes one later sees a sleeper and
 // wakes it.
-void DescriptorSleep::sleep_for(jetty::Jfc* jfc, Time until) {
+void DescriptorSleep::sleep_until_alarm(jetty::Jfc* jfc, Time until) {
   waker_.drowse();
   bool nothing = !waker_.needs_pass() || passes_.try_pass(nullptr) == Passes::Ran::idle;
   nothing = nothing && (jfc != nullptr ? jfc->sleep_elsewhere() : keeper_.service_keeps());

@@ -32,7 +32,7 @@ class DescriptorSleep {
   // machine's time. A thread that waits for `jfc` sleeps until that queue has a completion; the
   // service thread, for which `jfc` is null, sleeps as long as it is the keeper. May return
   // spuriously.
-  void sleep_for(jetty::Jfc* jfc, Time until);
+  void sleep_until_alarm(jetty::Jfc* jfc, Time until);
 
  private:
   Engine& engine_;

@@ -81,7 +81,7 @@ void ServiceThread::serve() {
       }
     }
     if (!descriptors_.occupy()) continue;
-    descriptors_.sleep_for(nullptr, never);
+    descriptors_.sleep_until_alarm(nullptr, never);
     descriptors_.leave();
   }
 }

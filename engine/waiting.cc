@@ -55,7 +55,7 @@ void Waiting::sleep_somewhere(jetty::Jfc& jfc, Time until, bool has_service) {
     return jfc.sleep(std::min(patience, until - now));
   }
   spinning_.fetch_sub(1, std::memory_order_relaxed);
-  descriptors_.sleep_for(&jfc, std::min(until, now + OpenState::patience));
+  descriptors_.sleep_until_alarm(&jfc, std::min(until, now + OpenState::patience));
   spinning_.fetch_add(1, std::memory_order_relaxed);
   descriptors_.leave();
   keeper_.left_descriptors();

@@ -14,10 +14,9 @@ import subprocess
 import tempfile
 
 from headers import closure
-from tree import Tree, main
+from tree import LIBRARY, Tree, main
 
-PLACES = ("urma/", "congestion/", "memseg/", "ordering/", "transport/", "jetty/", "drivers/",
-          "apps/", "tools/", "examples/")
+PLACES = LIBRARY + ("apps/", "examples/", "fabric/", "tools/")
 SETTING = ".clang-tidy"
 # Options that gcc knows and clang does not.
 FOREIGN = re.compile(r" -(mmem\w+-strategy=\S+|Wno-restrict|Werror|ffat-lto-objects|flto\S*"

@@ -8,6 +8,9 @@ import tempfile
 
 CPP = (".h", ".hpp", ".cc")
 HEADERS = (".h", ".hpp")
+# What is installed, or part of it.
+LIBRARY = ("api/", "base/", "congestion/", "drivers/", "engine/", "jetty/", "memseg/", "ordering/",
+           "transport/", "urma/", "wire/")
 # One of the dot directories belongs to the project; build outputs do not.
 KEPT_DOT_DIRECTORIES = (".ci",)
 OUTPUTS = ("build", "__pycache__")

@@ -177,7 +177,7 @@ TEST_CASE("one thread at a time sleeps at the descriptors, and not beside posted
   CHECK(parts.descriptors.occupied());
   parts.engine.dirty().mark(0);
   const Time before = read_clock();
-  parts.descriptors.sleep_for(nullptr, before + 10s);
+  parts.descriptors.sleep_until_alarm(nullptr, before + 10s);
   CHECK(read_clock() - before < 5s);
   CHECK_FALSE(parts.waker.asleep());
   parts.descriptors.leave();
