@@ -1,5 +1,9 @@
-# Where Boost.Asio is young enough: Debian 12 has a package of its own for that.
+# Where Boost.Asio is young enough: Debian 12 has a package of its own for that, which cannot be
+# installed beside the default one. If that is there, it stays, and tests of newer parts are skipped.
 boost_package() {
+  case "$(dpkg-query -W -f '${Status}' libboost1.74-dev 2>/dev/null)" in
+    *" installed") echo libboost1.74-dev; return ;;
+  esac
   case "$(. /etc/os-release 2>/dev/null && echo "${ID-} ${VERSION_ID-}")" in
     "debian 12") echo libboost1.81-dev ;;
     *) echo libboost-dev ;;
@@ -33,5 +37,6 @@ need_packages() {
   fi
   echo "packages: installing$missing"
   $as_root apt-get update -q &&
-    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
+    --no-remove $missing
 }
