@@ -252,10 +252,10 @@ class URMA_API Jetty {
   // Errors: unsupported (inlined and simulated devices), invalid_argument (the queue is attached to
   // a Jfce), no_resources, closed, forked.
   Result<int> fd();
-  // Requests that `fd`, or the Jfce that the queue is attached to, becomes readable when there is a
-  // completion to poll. Called by the thread that polls. Returns false, and arms nothing, if there
-  // is a completion to poll already, if there is neither a descriptor nor a Jfce, after close, and
-  // in a forked child: poll instead of sleeping. `wait` cancels the request.
+  // Arms the queue: when it has a completion to poll, its `fd`, or the Jfce to which it is
+  // attached, becomes readable. Called by the thread that polls. Returns false, and arms nothing,
+  // if there is a completion to poll already, if there is neither a descriptor nor a Jfce, after
+  // close, and in a forked child: poll instead of sleeping. `wait` disarms the queue.
   // After this call the service thread runs a Threads::automatic device, until a thread of the
   // application calls `wait` or keeps polling without finding anything.
   // With Wake::solicited, only completions that are solicited (Work::solicited) or failed make the

@@ -52,7 +52,8 @@ class Incoming {
   bool whole() const { return whole_; }
   std::vector<uint32_t> checks(uint64_t first, size_t most) const;
 
-  // Keeps only the blocks before this one. Fails if the disk has too little room for the others.
+  // Keeps only the blocks before this one. Fails if the disk has too little room for the
+  // blocks that are still missing.
   void begin(uint64_t first);
   void put(uint64_t number, std::span<const std::byte> block);
 

@@ -19,8 +19,8 @@ uint32_t default_depth(const Test& test, uint64_t bytes) {
 std::string objection(const Case& what) {
   const uint64_t most = what.test->sends() ? max_send_bytes : max_write_bytes;
   if (what.bytes < 1 || what.bytes > most) {
-    return fmt::format("a message of {} has 1 to {} bytes, not {}. Fix: --size {} or less",
-                       what.test->name, size_text(most), size_text(what.bytes), size_text(most));
+    return fmt::format("--size {}: messages of {} have 1 to {} bytes. Fix: --size from 1 to {}",
+                       size_text(what.bytes), what.test->name, size_text(most), size_text(most));
   }
   if (what.test->atomics() &&
       (what.bytes > most_atomic_bytes || !std::has_single_bit(what.bytes))) {

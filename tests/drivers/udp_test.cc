@@ -277,7 +277,7 @@ TEST_CASE("with ipid=0 no socket is connected, and the kernel segments nothing")
   CHECK(six.a->facts().description.find("IPv4 ID") == std::string::npos);
 }
 
-TEST_CASE("bulk data arrives during talk, and talk continues after it") {
+TEST_CASE("a burst arrives whole between two exchanges of small datagrams") {
   PortPair ports("udp:", "udp:");
   for (const size_t bytes : {4000u, 700u, 60u}) {
     talk(ports, *ports.a, *ports.b, enough_to_talk);

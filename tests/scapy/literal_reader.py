@@ -70,7 +70,7 @@ class Reader(threading.Thread):
         if len(packet) < 300:
             self.small_both_ways.add(packet[12:16])
         self.numbered += packet[4:6] != b"\0\0"
-        assert packet[6:8] == b"\x40\0", "DF is set, and it is no fragment"
+        assert packet[6:8] == b"\x40\0", "DF is set, and it is not a fragment"
         if ub.icrc(packet) == packet[-ub.ICRC_BYTES:]:
             self.accepted += 1
         elif self.first_rejected is None:

@@ -106,8 +106,8 @@ def check_includes(tree, rows, graph):
                 if name in existing:
                     yield "%s:%d: our own %s is included with quotes" % (path, line, name)
                 elif is_foreign(row, name):
-                    yield ("%s:%d: %s is no header of the standard library or the system; %s may "
-                           "not include others (%s:%d)"
+                    yield ("%s:%d: %s is not a header of the standard library or the system; "
+                           "%s may not include others (%s:%d)"
                            % (path, line, name, layer, TABLE, row.line))
                 continue
             if name not in existing:
@@ -200,7 +200,7 @@ def self_test():
     bad("net/face.h", '#include "core/ids.h"\n#include "net/tp.h"\n', "there is no net/tp.h")
     expect(check, {**good, "net/tp.h": "", "net/face.h": good["net/face.h"] +
                    '#include "net/tp.h"\n'}, "face must not include net/tp.h (net)")
-    bad("core/x.h", '#include <urma/x/y.h>\n', "no header of the standard library")
+    bad("core/x.h", '#include <urma/x/y.h>\n', "not a header of the standard library")
     bad("apps/one/x.h", '#include <CLI/CLI.hpp>\n', "apps one may not include others (")
     bad("core/x.h", '#include <urma/all.hpp>\n', "core must not include urma/all.hpp")
     bad("apps/one/main.cc", '#include "core/ids.h"\n', "no file of apps includes fmt/ any more")

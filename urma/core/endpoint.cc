@@ -75,7 +75,7 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
     port = text.substr(close + 1);
     if (!port.empty() && port.front() != ':') {
       return bad_endpoint(
-          text, "has text other than :PORT after its address. Fix: write it like [::1]:4792");
+          text, "only :PORT may follow the closing bracket. Fix: write it like [::1]:4792");
     }
   } else if (std::count(text.begin(), text.end(), ':') == 1) {
     host = text.substr(0, text.find(':'));

@@ -280,7 +280,7 @@ TEST_CASE("an idle channel is closed if the peer agrees, and only with its cooki
   CHECK(parts.sink.downs == std::vector{Why::idle});
 }
 
-TEST_CASE("a peer that does not answer cannot need its idle channel; one with data keeps it") {
+TEST_CASE("an idle channel ends without an answer to CLOSE, unless data is offered meanwhile") {
   Closing parts(100ms);
   Peer& silent = parts.linked(2);
   Peer& used = parts.linked(3);
