@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 #include "tests/congestion/scenarios.h"
 
@@ -39,7 +40,9 @@ bool contains(std::string_view list, std::string_view word) {
   return false;
 }
 
-int run(std::string_view scenarios, std::string_view cell_name, std::string_view wanted) {
+int run(std::string_view scenarios, std::string_view cell_name, std::string_view wanted,
+        uint32_t seed) {
+  std::vector<Cell> all = cells();
   int printed = 0;
   for (const std::string_view algorithm : algorithms()) {
     if (!contains(wanted, algorithm)) continue;
@@ -47,9 +50,10 @@ int run(std::string_view scenarios, std::string_view cell_name, std::string_view
       const Row row = anchor(algorithm);
       if (!row.figures.empty()) print(row);
     }
-    for (const Cell& cell : cells()) {
+    for (Cell& cell : all) {
       if (!contains(scenarios, cell.scenario)) continue;
       if (!cell_name.empty() && cell.name != cell_name) continue;
+      cell.seed = seed;
       print(cell.run(cell, algorithm));
       ++printed;
     }
@@ -64,10 +68,14 @@ int run(std::string_view scenarios, std::string_view cell_name, std::string_view
 
 int main(int argc, char** argv) {
   std::string_view scenario, cell, algorithm;
+  uint32_t seed = 1;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--scenario") == 0) scenario = argv[i + 1];
     if (std::strcmp(argv[i], "--cell") == 0) cell = argv[i + 1];
+    if (std::strcmp(argv[i], "--seed") == 0) {
+      seed = static_cast<uint32_t>(std::strtoul(argv[i + 1], nullptr, 10));
+    }
     if (std::strcmp(argv[i], "--cc") == 0) algorithm = argv[i + 1];
   }
-  return urma::test::run(scenario, cell, algorithm);
+  return urma::test::run(scenario, cell, algorithm, seed);
 }

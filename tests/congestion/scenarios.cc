@@ -113,6 +113,7 @@ Row steady(const Cell& cell, std::string_view algorithm, const FlowsOptions& giv
            const Link& link) {
   if (overloads(cell, algorithm)) return {cell.scenario, cell.name, algorithm, {}};
   FlowsOptions options = given;
+  options.seed = cell.seed;
   options.topology = fabric::star(cell.senders + 1, link.cable());
   Flows flows(options);
   add_incast(flows, link, cell.senders, 0, options.seed);
@@ -163,6 +164,7 @@ Row run_x3(const Cell& cell, std::string_view algorithm) {
 
 Row run_x1(const Cell& cell, std::string_view algorithm) {
   FlowsOptions options = options_for(algorithm, hundred);
+  options.seed = cell.seed;
   const fabric::ParkingLot lot{.hops = 1,
                                .pairs = cell.senders,
                                .host_cable = {hundred.bytes_per_second, 900ns},
@@ -204,6 +206,7 @@ Row run_x1(const Cell& cell, std::string_view algorithm) {
 
 Row run_i3(const Cell& cell, std::string_view algorithm) {
   FlowsOptions options = options_for(algorithm, hundred);
+  options.seed = cell.seed;
   options.topology = fabric::star(cell.senders + 1, hundred.cable());
   Flows flows(options);
   add_incast(flows, hundred, cell.senders, cell.bytes, options.seed);
@@ -251,6 +254,7 @@ double settling(Flows& flows, uint32_t first, uint32_t last, int64_t phase) {
 
 Row run_j1(const Cell& cell, std::string_view algorithm) {
   FlowsOptions options = options_for(algorithm, hundred);
+  options.seed = cell.seed;
   constexpr uint32_t count = 8;
   options.topology = fabric::star(count + 1, hundred.cable());
   Flows flows(options);
@@ -280,6 +284,7 @@ Row run_j1(const Cell& cell, std::string_view algorithm) {
 
 Row run_l1(const Cell& cell, std::string_view algorithm) {
   FlowsOptions options = options_for(algorithm, hundred);
+  options.seed = cell.seed;
   const fabric::ParkingLot lot{.hops = 3,
                                .pairs = 4,
                                .host_cable = {hundred.bytes_per_second, 1352ns},
@@ -328,6 +333,7 @@ Row run_l1(const Cell& cell, std::string_view algorithm) {
 
 Row run_m1(const Cell& cell, std::string_view algorithm) {
   FlowsOptions options = options_for(algorithm, hundred);
+  options.seed = cell.seed;
   constexpr Duration round_trips[] = {4us, 8us, 32us};
   options.topology = fabric::star(7, {hundred.bytes_per_second, 500ns});
   const double sent = 2 * (mtu + Flows::ack_bytes) / hundred.rate();

@@ -25,6 +25,7 @@ struct Cell {
   Row (*run)(const Cell& cell, std::string_view algorithm);
   uint32_t senders = 0;
   uint64_t bytes = 0;  // of each flow, if it ends
+  uint32_t seed = 1;
 };
 
 // All cells: I1, I2, I3, J1, L1, M1, X1, X2, X3.
