@@ -13,7 +13,7 @@ namespace urma::apps {
 // of its devices lacks packets.
 int run_program(std::string_view program, const std::function<Exit()>& body);
 
-// The version of the library that this program is built with: 0.1.0.
+// The version of the library that this program is built with: 0.2.0.
 std::string library_version();
 
 }  // namespace urma::apps
