@@ -139,9 +139,13 @@ def test_a_rude_sender_is_refused_and_others_are_served():
     # The server has answered those invalid offers that name a Jetty for answers.
     assert '"bytes\\" is not a whole number from 0 to 18446744073709551615' in out, out
     assert '"name\\" is missing' in out and '"replace\\" is not true or false' in out, out
+    out = ""
+    while not all(f"\n{name}: " in "\n" + out for name in ("flooded", "failed", "complete")):
+        out += server.stdout.readline()
     server.send_signal(signal.SIGINT)
-    out, err = server.communicate(timeout=20)
-    assert server.returncode == 0, (server.returncode, out, err)
+    out += server.stdout.read()
+    err = server.stderr.read()
+    assert server.wait(timeout=20) == 0, (server.returncode, out, err)
     # Each transfer ends with one line, also if its sender does not take the last message.
     last = {name: [line for line in out.splitlines() if line.startswith(f"{name}: ")]
             for name in ("flooded", "failed", "complete")}
