@@ -81,6 +81,8 @@ Incast incast(const std::string& network, const std::string& first, const std::s
   constexpr int senders = 4;
   constexpr size_t bytes = 64 << 10;
   const std::string line = "topology=star&rate=10Gbit&queue=600K&mark=100K&delay=25us";
+  // Outlives the devices, which still read it when the last works are given up.
+  const auto data = bytes_like(bytes);
   SimHosts hosts(network);
   auto there = hosts.start(line);
   std::vector<SimHosts::Host> from;
@@ -90,7 +92,6 @@ Incast incast(const std::string& network, const std::string& first, const std::s
     from.push_back(hosts.start(line, {.berths = 64, .receives = 16}, options));
     targets.push_back(from.back().device.import(there.line).value());
   }
-  const auto data = bytes_like(bytes);
   std::vector<uint64_t> ended(senders);
   const Time until = hosts.now() + 50ms;
   while (hosts.now() < until) {
