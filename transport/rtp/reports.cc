@@ -45,9 +45,13 @@ void ReportsGiven::write(HeaderBytes<LdcpCetph::size> out) {
   marked_ = 0;
 }
 
-void ReportsGiven::write_notification(HeaderBytes<CnpCetph::size> out) {
-  CnpCetph{.congestion = CnpCetph::Congestion::severe}.emit(out);
+size_t ReportsGiven::write_notification(Rtph header, std::span<std::byte> out) {
+  header.opcode = static_cast<uint8_t>(TpOpcode::congestion);
+  header.emit(out.first<Rtph::size>());
+  CnpCetph{.congestion = CnpCetph::Congestion::severe}.emit(
+      out.subspan<Rtph::size, CnpCetph::size>());
   notification_due_ = false;
+  return Rtph::size + CnpCetph::size;
 }
 
 std::optional<congestion::Feedback> ReportsTaken::take(HeaderView<LdcpCetph::size> report,

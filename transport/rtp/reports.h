@@ -1,11 +1,13 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "congestion/controller.h"
 #include "urma/core/time.h"
 #include "wire/cetph.h"
 #include "wire/frame.h"
+#include "wire/tp_headers.h"
 
 namespace urma::transport {
 
@@ -31,7 +33,8 @@ class ReportsGiven {
 
   // Returns whether a CNP (UB 4.6.4) has to leave now.
   bool notification_due() const { return notification_due_; }
-  void write_notification(HeaderBytes<CnpCetph::size> out);
+  // Writes it behind this header, whose opcode it sets. Returns how many bytes it wrote.
+  [[gnu::cold]] size_t write_notification(Rtph header, std::span<std::byte> out);
 
  private:
   // At most one CNP leaves in so much time (DCQCN).

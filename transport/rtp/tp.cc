@@ -25,6 +25,14 @@ const congestion::ControllerKind& controller_of(const TpSettings& settings) {
   return several ? *congestion::find_controller("fixed") : *settings.controller;
 }
 
+congestion::Settings pacer_settings(uint32_t index, const TpSettings& settings,
+                                    uint32_t packet_bytes) {
+  return {.packet_bytes = packet_bytes,
+          .limit_bytes = settings.limit_bytes,
+          .lateness = settings.lateness,
+          .seed = index ^ number(settings.ends.local)};
+}
+
 }  // namespace
 
 // The burst that is being put together: which packets leave in which frames.
@@ -62,31 +70,23 @@ Tp::Tp(uint32_t index, const TpSettings& settings, RtpPools& pools, Counters& co
       send_window_(std::min(settings.send_window, ReceivedWindow::max_window)),
       balance_(settings.balance),
       path_(settings.path),
-      paces_(controller_of(settings).paces),
-      next_tpmsn_(settings.first_sent.wire()),
       sent_(settings.first_sent, settings.routes),
       reports_taken_(settings.takes),
       sent_again_(settings.first_sent),
+      pacer_(controller_of(settings),
+             pacer_settings(index, settings, settings.ends.facts.packet_bytes + header_allowance)),
+      next_tpmsn_(settings.first_sent.wire()),
       timer_(settings.first_rtt),
       reports_given_(settings.gives),
       receipts_(settings.first_received, *settings.mode, settings.peers_mode) {
-  const congestion::Settings windows = window_settings(index, settings);
-  const void* const made = controller_of(settings).make(controller_storage_, windows);
-  URMA_ASSERT(made == controller_storage_, "a controller begins with its base class");
-  routes().open(takes_overtaking_for_loss(mode_), *settings.controller, windows);
-}
-
-congestion::Settings Tp::window_settings(uint32_t index, const TpSettings& settings) {
-  return {.packet_bytes = settings.ends.facts.packet_bytes + header_allowance,
-          .limit_bytes = settings.limit_bytes,
-          .lateness = settings.lateness,
-          .seed = index ^ number(settings.ends.local)};
+  routes().open(
+      takes_overtaking_for_loss(mode_), *settings.controller,
+      pacer_settings(index, settings, settings.ends.facts.packet_bytes + header_allowance));
 }
 
 Tp::~Tp() {
   sent_.release(pools_.sent);
   receipts_.release(pools_.bitmaps);
-  controller().~Controller();
 }
 
 // ---- receiving
@@ -96,7 +96,10 @@ bool Tp::handle_data(const Rtph& header, const RxFrame& frame, Time now) {
   switch (receipts_.receive(header, mode_, now, pools_.bitmaps)) {
     case Receipts::Arrival::fresh:
       if (receipts_.has_hole()) ++counters_.out_of_order;
-      if (reports_given_.any()) report_arrival(frame, now);
+      if (reports_given_.any()) {
+        if (frame.ecn == Ecn::ce) ++counters_.marked;
+        if (reports_given_.add(frame.bytes, frame.ecn, now)) receipts_.hurry();
+      }
       return true;
     case Receipts::Arrival::duplicate:
       ++counters_.duplicates;
@@ -112,11 +115,6 @@ bool Tp::handle_data(const Rtph& header, const RxFrame& frame, Time now) {
   }
   ++counters_.invalid_psn;
   return false;
-}
-
-void Tp::report_arrival(const RxFrame& frame, Time now) {
-  if (frame.ecn == Ecn::ce) ++counters_.marked;
-  if (reports_given_.add(frame.bytes, frame.ecn, now)) receipts_.hurry();
 }
 
 void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time now,
@@ -153,7 +151,11 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   hear(now);
 
   std::optional<congestion::Feedback> feedback;
-  if (reports) feedback = take_report(report);
+  if (reports) {
+    feedback = reports_taken_.take(report.first<LdcpCetph::size>(),
+                                   facts_.packet_bytes + header_allowance);
+    if (!feedback) ++counters_.overtaken_reports;
+  }
   const uint64_t inflight = sent_.inflight_bytes();
   const auto news =
       sent_.acknowledge(through, selective ? &*selective : nullptr,
@@ -164,15 +166,15 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
     timed_out = asks_at_time_out() && timer_.settle(news.answered, news.oldest_first_copy, now);
     last_progress_ = now;
   }
-  if (news.in_vain) controller().handle(congestion::Spurious{.now = now});
+  if (news.in_vain) pacer_.handle(congestion::Spurious{.now = now});
   if (news.bytes > 0 || feedback) {
-    controller().handle(congestion::Acknowledged{.now = now,
-                                                 .rtt = rtt(),
-                                                 .bytes = news.bytes,
-                                                 .inflight_bytes = inflight,
-                                                 .sample = news.rtt.value_or(Duration{}),
-                                                 .least_rtt = timer_.rtt().least(),
-                                                 .feedback = feedback ? &*feedback : nullptr});
+    pacer_.handle(congestion::Acknowledged{.now = now,
+                                           .rtt = rtt(),
+                                           .bytes = news.bytes,
+                                           .inflight_bytes = inflight,
+                                           .sample = news.rtt.value_or(Duration{}),
+                                           .least_rtt = timer_.rtt().least(),
+                                           .feedback = feedback ? &*feedback : nullptr});
     routes().update_windows(false, now);
   }
   uint64_t lost_bytes = 0;
@@ -207,14 +209,6 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
 }
 
-// Returns the news of a report of congestion, or nothing if it was overtaken by a later one.
-std::optional<congestion::Feedback> Tp::take_report(std::span<const std::byte> report) {
-  const auto news =
-      reports_taken_.take(report.first<LdcpCetph::size>(), facts_.packet_bytes + header_allowance);
-  if (!news) ++counters_.overtaken_reports;
-  return news;
-}
-
 void Tp::handle_notification(std::span<const std::byte> rest, Time now) {
   if (reports_taken_.form() != ReportForm::cnp || rest.size() < CnpCetph::size) {
     ++counters_.malformed;
@@ -224,10 +218,10 @@ void Tp::handle_notification(std::span<const std::byte> rest, Time now) {
   ++counters_.notifications;
   const auto cnp = CnpCetph::parse(rest.first<CnpCetph::size>());
   if (cnp.congestion == CnpCetph::Congestion::none) return;
-  controller().handle(congestion::Notified{.now = now,
-                                           .rtt = rtt(),
-                                           .severe = cnp.congestion == CnpCetph::Congestion::severe,
-                                           .last_hop = cnp.last_hop});
+  pacer_.handle(congestion::Notified{.now = now,
+                                     .rtt = rtt(),
+                                     .severe = cnp.congestion == CnpCetph::Congestion::severe,
+                                     .last_hop = cnp.last_hop});
 }
 
 LossEvidence Tp::evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now) {
@@ -260,8 +254,7 @@ void Tp::note_lost(uint64_t bytes, bool timed_out, Time now) {
     tolerance_.calm();
     timer_.note_lost();
   }
-  controller().handle(
-      congestion::Lost{.now = now, .rtt = rtt(), .bytes = bytes, .timed_out = timed_out});
+  pacer_.handle(congestion::Lost{.now = now, .rtt = rtt(), .bytes = bytes, .timed_out = timed_out});
   routes().update_windows(timed_out, now);
 }
 
@@ -271,27 +264,19 @@ bool Tp::window_open(uint32_t payload, uint64_t planned) const {
   if (sent_.next() - sent_.first() >= send_window_) return false;
   if (!routes().any_room_for_new(payload + header_allowance)) return false;
   const uint64_t inflight = sent_.inflight_bytes() + planned;
-  return inflight == 0 || inflight + payload + header_allowance <= controller().window_bytes();
+  return inflight == 0 || inflight + payload + header_allowance <= pacer_.window_bytes();
 }
 
-void Tp::count_departure(Psn psn, uint32_t bytes, bool again, uint64_t inflight, Time now) {
-  if (!paces_) return;
-  controller().request({.now = now,
-                        .number = psn.value,
-                        .bytes = bytes,
-                        .again = again,
-                        .inflight_bytes = inflight});
+bool Tp::wants_to_send(Time now) const {
+  return owes_ack(now) || (can_send() && pacer_.may_depart(now));
 }
-
-bool Tp::wants_to_send(Time now) const { return owes_ack(now) || (can_send() && may_depart(now)); }
 
 bool Tp::can_send_lost() const {
   if (sent_.lost_packets() == 0) return false;
   if (questions_due_ > 0) return true;
   const uint32_t largest = facts_.packet_bytes + header_allowance;
   if (!routes().any_room(largest)) return false;
-  return sent_.inflight_bytes() == 0 ||
-         sent_.inflight_bytes() + largest <= controller().window_bytes();
+  return sent_.inflight_bytes() == 0 || sent_.inflight_bytes() + largest <= pacer_.window_bytes();
 }
 
 bool Tp::can_send_new() const {
@@ -322,7 +307,7 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
     // A controller that paces reads round trips, which must not include the delay of an
     // acknowledgement.
     const bool ask =
-        i + 1 == plan.count && (window_limited_ || plan.again || keep_alive_due_ || paces_);
+        i + 1 == plan.count && (window_limited_ || plan.again || keep_alive_due_ || pacer_.paces());
     finish(burst.slots[i], *plan.remembered.packets[i], plan.remembered.psns[i], ask, now);
   }
   keep_alive_due_ = false;
@@ -339,10 +324,10 @@ void Tp::plan_lost(Plan& plan, Time now) {
   uint32_t left = sent_.lost_packets();
   for (auto at = sent_.begin(pools_.sent); at && left > 0; ++at, ++psn) {
     if (!at->lost) continue;
-    plan.held_back = plan.full() || !may_depart(now);
+    plan.held_back = plan.full() || !pacer_.may_depart(now);
     if (plan.held_back) return;
     const bool room = routes().any_room(at->bytes);
-    const bool open = inflight == 0 || inflight + at->bytes <= controller().window_bytes();
+    const bool open = inflight == 0 || inflight + at->bytes <= pacer_.window_bytes();
     // A question leaves even if the window is full: all packets that fill it may be lost.
     if (questions_due_ > 0) {
       --questions_due_;
@@ -350,7 +335,11 @@ void Tp::plan_lost(Plan& plan, Time now) {
       plan.held_back = window_limited_ = true;
       return;
     }
-    count_departure(psn, at->bytes, true, inflight, now);
+    pacer_.depart({.now = now,
+                   .number = psn.value,
+                   .bytes = at->bytes,
+                   .again = true,
+                   .inflight_bytes = inflight});
     inflight += at->bytes;
     plan.bytes_again += at->bytes;
     if (at->copies < UINT8_MAX) ++at->copies;
@@ -365,7 +354,7 @@ void Tp::plan_lost(Plan& plan, Time now) {
 }
 
 void Tp::plan_new(Plan& plan, Time now) {
-  while (!plan.full() && may_depart(now)) {
+  while (!plan.full() && pacer_.may_depart(now)) {
     if (pulling_.packets == 0 && !pick_slice(plan)) return;
     const uint32_t payload = pulling_.payload(facts_.packet_bytes);
     if (!window_open(payload, plan.bytes_again)) {
@@ -385,7 +374,11 @@ void Tp::plan_new(Plan& plan, Time now) {
                                              .last = pulling_.next + 1 == pulling_.packets},
                                             now, pools_.sent);
     if (packet == nullptr) return;
-    count_departure(psn, bytes, false, inflight, now);
+    pacer_.depart({.now = now,
+                   .number = psn.value,
+                   .bytes = bytes,
+                   .again = false,
+                   .inflight_bytes = inflight});
     plan.add(*packet, psn, false);
     if (++pulling_.next == pulling_.packets) pulling_.packets = 0;
   }
@@ -405,7 +398,7 @@ bool Tp::pick_slice(Plan& plan) {
 }
 
 void Tp::plan_keep_alive(Plan& plan, Time now) {
-  if (plan.count > 0 || plan.full() || !may_depart(now)) return;
+  if (plan.count > 0 || plan.full() || !pacer_.may_depart(now)) return;
   const Psn psn = sent_.next();
   const uint64_t inflight = sent_.inflight_bytes();
   // A filler that belongs to no slice: it has a TPMSN of its own, and no payload.
@@ -417,7 +410,11 @@ void Tp::plan_keep_alive(Plan& plan, Time now) {
                   .last = true},
                  now, pools_.sent);
   if (packet == nullptr) return;
-  count_departure(psn, header_allowance, false, inflight, now);
+  pacer_.depart({.now = now,
+                 .number = psn.value,
+                 .bytes = header_allowance,
+                 .again = false,
+                 .inflight_bytes = inflight});
   plan.add(*packet, psn, false);
 }
 
@@ -458,7 +455,7 @@ void Tp::fill_ack(TxFrame& frame) {
   const std::span<std::byte> head(frame.head, TxFrame::head_room);
   frame.piece_count = 0;
   if (reports_given_.notification_due()) {
-    frame.head_bytes = static_cast<uint16_t>(write_notification(header, head));
+    frame.head_bytes = static_cast<uint16_t>(reports_given_.write_notification(header, head));
   } else {
     const size_t report = reports_given_.bytes_in_acks();
     frame.head_bytes =
@@ -471,24 +468,17 @@ void Tp::fill_ack(TxFrame& frame) {
   end_frame(frame, routes().for_answer());
 }
 
-size_t Tp::write_notification(Rtph header, std::span<std::byte> out) {
-  header.opcode = static_cast<uint8_t>(TpOpcode::congestion);
-  header.emit(out.first<Rtph::size>());
-  reports_given_.write_notification(out.subspan<Rtph::size, CnpCetph::size>());
-  return Rtph::size + CnpCetph::size;
-}
-
 // ---- timers
 
 Time Tp::next_deadline() const {
   Time at = std::min(timer_.deadline(), overtaken_until_);
   at = std::min(at, receipts_.deadline(mode_, rtt()));
   at = std::min(at, routes().next_deadline());
-  if (paces_ && can_send()) at = std::min(at, departure({}));
+  if (pacer_.paces() && can_send()) at = std::min(at, pacer_.departure({}));
   if (outstanding()) {
     at = std::min(at, last_heard_ + verdict_after);
     // A keep-alive that is due already may wait for its departure.
-    const bool waits = keep_alive_due_ && paces_;
+    const bool waits = keep_alive_due_ && pacer_.paces();
     if (sent_.empty() && !waits) at = std::min(at, last_heard_ + keep_alive_after);
   }
   return at;

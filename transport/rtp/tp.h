@@ -5,10 +5,10 @@
 #include <optional>
 #include <span>
 
-#include "congestion/controller.h"
 #include "transport/counters.h"
 #include "transport/packet_channel.h"
 #include "transport/rtp/loss.h"
+#include "transport/rtp/pacer.h"
 #include "transport/rtp/receipts.h"
 #include "transport/rtp/reports.h"
 #include "transport/rtp/retransmission_timer.h"
@@ -47,8 +47,8 @@ struct TpSettings {
 // number, so that no hole in the PSNs stalls other slices.
 //
 // The medium owns the channel and calls it only on the thread that runs the engine. Tp owns the
-// records of sent and of received packets, the timer and the congestion controller; it refers to
-// routes, modes and pools that outlive it.
+// records of sent and of received packets, the timer and the pacer; it refers to routes, modes and
+// pools that outlive it.
 class Tp final : public PacketChannel {
  public:
   // `index`: names the channel to the layer above. `counters` and `pools` outlive it.
@@ -108,19 +108,6 @@ class Tp final : public PacketChannel {
   };
   struct Plan;  // the burst that `fill` puts together
 
-  static congestion::Settings window_settings(uint32_t index, const TpSettings& settings);
-  // The controller lies in `controller_storage_`; a pointer to it would take memory.
-  congestion::Controller& controller() {
-    return *std::launder(reinterpret_cast<congestion::Controller*>(controller_storage_));
-  }
-  const congestion::Controller& controller() const {
-    return *std::launder(reinterpret_cast<const congestion::Controller*>(controller_storage_));
-  }
-  // Returns when the next packet may leave. Acknowledgements may leave at any time.
-  Time departure(Time now) const { return controller().allowance(now).not_before; }
-  bool may_depart(Time now) const { return !paces_ || now >= departure(now); }
-  // A packet is about to leave.
-  void count_departure(Psn psn, uint32_t bytes, bool again, uint64_t inflight, Time now);
   bool outstanding() const override { return !sent_.empty() || awaited_ > 0; }
   // Returns whether the windows permit another new packet. `planned`: bytes of lost packets that
   // leave in the same burst.
@@ -135,9 +122,6 @@ class Tp final : public PacketChannel {
   bool pick_slice(Plan& plan);
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
   void end_frame(TxFrame& frame, uint8_t route) const;
-  void report_arrival(const RxFrame& frame, Time now);
-  std::optional<congestion::Feedback> take_report(std::span<const std::byte> report);
-  [[gnu::cold]] size_t write_notification(Rtph header, std::span<std::byte> out);
   LossEvidence evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now);
   Duration all_tolerance() const;
   // Returns whether a time-out is a question (RetransmissionTimer). With several routes it is not:
@@ -150,8 +134,8 @@ class Tp final : public PacketChannel {
   void note_lost(uint64_t bytes, bool timed_out, Time now);
   [[gnu::cold]] void handle_time_out(Time now);
 
-  // Small members are declared next to each other, and reports lie in the padding of the members
-  // before them (no_unique_address), which keeps an idle channel small.
+  // Small members are declared next to each other, or lie in the padding of the members before them
+  // (no_unique_address), which keeps an idle channel small.
   RtpPools& pools_;
   const PathList& paths_;
   const Retransmission& mode_;
@@ -159,18 +143,17 @@ class Tp final : public PacketChannel {
   const Balance balance_;
   const uint8_t path_;
   // The sending direction.
-  ReorderTolerance tolerance_;   // mode rack
   uint8_t questions_due_ = 0;    // packets that leave although the window is full
   bool window_limited_ = false;  // a packet of the last burst had to wait for a window
-  const bool paces_;             // the controller says when packets may leave
-  uint32_t next_tpmsn_;
   [[no_unique_address]] SentWindow sent_;
   ReportsTaken reports_taken_;
   Pulling pulling_;
   LatestArrival latest_;          // mode rack
   Time overtaken_until_ = never;  // mode rack: when an overtaken packet becomes lost
   SentAgain sent_again_;          // modes fast, selective
-  alignas(8) std::byte controller_storage_[congestion::Controller::storage];
+  [[no_unique_address]] Pacer pacer_;
+  ReorderTolerance tolerance_;  // mode rack
+  uint32_t next_tpmsn_;
   [[no_unique_address]] RetransmissionTimer timer_;
 
   // The receiving direction.

@@ -104,9 +104,13 @@ TEST_CASE("CNPs of a channel are at least 50 us apart") {
   for (int us = 0; us < 1000; ++us) {
     given.add(1000, Ecn::ce, Time(std::chrono::microseconds(us)));
     if (!given.notification_due()) continue;
-    std::array<std::byte, CnpCetph::size> bytes{};
-    given.write_notification(bytes);
-    CHECK(CnpCetph::parse(bytes).congestion == CnpCetph::Congestion::severe);
+    std::array<std::byte, Rtph::size + CnpCetph::size> bytes{};
+    REQUIRE(given.write_notification({}, bytes) == bytes.size());
+    const auto header = Rtph::parse(std::span(bytes).first<Rtph::size>());
+    REQUIRE(header);
+    CHECK(header->opcode == static_cast<uint8_t>(TpOpcode::congestion));
+    const auto cnp = CnpCetph::parse(std::span(bytes).subspan<Rtph::size, CnpCetph::size>());
+    CHECK(cnp.congestion == CnpCetph::Congestion::severe);
     ++sent;
   }
   CHECK(sent >= 18);
