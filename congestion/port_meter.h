@@ -39,10 +39,12 @@ struct PortMeterKind {
   std::string_view name;  // of the controller that it serves
   std::string_view summary;
   PortMeter* (*make)(void* storage, const PortSettings& settings);
+  // `depart` edits packets, so a switch must not decide a departure before the line is free.
+  bool edits_departures = false;
 };
 
 std::span<const PortMeterKind> port_meters();
-// Returns null if there is no port meter of that name.
+// Returns null if no port meter has this name.
 const PortMeterKind* find_port_meter(std::string_view name);
 
 }  // namespace urma::congestion

@@ -24,7 +24,7 @@ PortMeter* make(void* storage, const PortSettings& settings) {
 
 constexpr PortMeterKind kinds[] = {
     {"none", "leaves all signals as they are", make<NoMeter>},
-    {"caqm_w", "grants increases of windows, and marks when overloaded", make<CaqmWMeter>},
+    {"caqm_w", "grants increases of windows, and marks when overloaded", make<CaqmWMeter>, true},
     {"caqm_r", "counts flows and names their fair rate", make<CaqmRMeter>},
 };
 

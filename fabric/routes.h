@@ -18,13 +18,14 @@ class Routes {
   Routes(uint32_t addresses, uint32_t ports);
 
   // Claims an address for a port, through which it is reached from now on. Returns false, and
-  // changes nothing, if another port has claimed it, or if there is no such address or port.
+  // changes nothing, if another port has claimed the address, or if the number of either is too
+  // large.
   bool attach(uint32_t address, uint32_t port);
   // Ends a claim. Afterwards no route leads to the address.
   void detach(uint32_t address);
   // Sets the route to each address from `first` to `last` that no port has claimed. Returns false,
-  // and changes nothing, if there is no such address or port, if no port is given, or if there are
-  // too many routes.
+  // and changes nothing, if the number of an address or a port is too large, if `ports` is empty,
+  // or if the table has too many routes.
   bool set(uint32_t first, uint32_t last, std::span<const uint16_t> ports);
 
   // Returns the port that has claimed the address, or `none`.
@@ -33,7 +34,7 @@ class Routes {
     const uint32_t entry = entries_[address];
     return entry - 1 < ports_ ? entry - 1 : none;
   }
-  // Returns the ports that lead to the address: none if there is no route.
+  // Returns the ports that lead to the address; nothing if the address has no route.
   std::span<const uint16_t> find(uint32_t address) const {
     if (address >= entries_.size() || entries_[address] == 0) return {};
     const Group& group = groups_[entries_[address] - 1u];

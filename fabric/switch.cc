@@ -20,21 +20,23 @@ double chance_of(uint64_t seed, uint64_t packet) {
   return static_cast<double>(mix_bits(mix_bits(seed + 1) ^ packet) >> 11) * 0x1p-53;
 }
 
-// Returns whether this meter edits packets when they leave, so that a departure must not be decided
-// before the line is free.
-bool edits_departures(std::string_view meter) { return meter == "caqm_w"; }
+// The meter must exist.
+const congestion::PortMeterKind& kind_of(const SwitchSettings& settings) {
+  const congestion::PortMeterKind* const kind = congestion::find_port_meter(settings.meter);
+  URMA_ASSERT(kind != nullptr, "the meter exists");
+  return *kind;
+}
 
 }  // namespace
 
 Switch::Switch(const SwitchSettings& settings)
     : settings_(settings),
-      early_(settings.lanes == 1 && !edits_departures(settings.meter)),
+      early_(settings.lanes == 1 && !kind_of(settings).edits_departures),
       routes_(settings.addresses, settings.ports),
       ports_(settings.ports),
       lanes_(size_t{settings.ports} * settings.lanes),
-      slots_(settings.packets) {
+      held_(settings.packets) {
   URMA_ASSERT(settings.lanes >= 1 && settings.lanes <= most_lanes, "a packet names its lane");
-  URMA_ASSERT(congestion::find_port_meter(settings.meter) != nullptr, "the meter exists");
   if (settings.meter != "none") meters_ = std::vector<Meter>(lanes_.size());
   if (settings.histograms) histograms_.resize(lanes_.size());
 }
@@ -53,7 +55,7 @@ void Switch::connect(uint32_t port, const SwitchPort& as) {
     meters_[number].clear();
     // A line without a rate has no queue to meter.
     if (as.bytes_per_second == 0) continue;
-    meters_[number].make(*congestion::find_port_meter(settings_.meter),
+    meters_[number].make(kind_of(settings_),
                          {.bytes_per_second = static_cast<double>(as.bytes_per_second),
                           .base_rtt = settings_.base_rtt,
                           .packet_bytes = settings_.packet_bytes,
@@ -65,7 +67,8 @@ void Switch::connect(uint32_t port, const SwitchPort& as) {
 void Switch::bring_up(uint32_t port, Time now) {
   Port& it = ports_[port];
   if (it.up) return;
-  URMA_ASSERT(it.waiting == 0 && it.decided.first == none, "take_down has emptied the queues");
+  URMA_ASSERT(it.waiting == 0 && it.decided.first == PacketLists::none,
+              "take_down has emptied the queues");
   it.line = Line(it.line.bytes_per_second());
   it.line.send(0, now);
   it.up = true;
@@ -76,19 +79,19 @@ size_t Switch::take_down(uint32_t port, Time now, std::span<Packet> lost) {
   settle(port, now);
   it.up = false;
   size_t count = 0;
-  while (it.decided.first != none) {
+  while (it.decided.first != PacketLists::none) {
     const bool held = settings_.keeps == Keeps::until_collected;
     if (held && count == lost.size()) return count;
-    const uint32_t slot = remove_first(it.decided);
-    if (held) lost[count++] = slot_at(slot).packet;
+    const uint32_t slot = held_.remove_first(it.decided);
+    if (held) lost[count++] = held_[slot].packet;
     it.counters.recalled += !held;
     lose(it, slot);
   }
   while (it.waiting != 0 && count < lost.size()) {
     Lane& lane = lanes_[number_of(port, static_cast<uint32_t>(std::countr_zero(it.waiting)))];
-    const uint32_t slot = remove_first(lane.waiting);
-    if (lane.waiting.first == none) it.waiting &= it.waiting - 1;
-    lost[count++] = slot_at(slot).packet;
+    const uint32_t slot = held_.remove_first(lane.waiting);
+    if (lane.waiting.first == PacketLists::none) it.waiting &= it.waiting - 1;
+    lost[count++] = held_[slot].packet;
     lose(it, slot);
   }
   return count;
@@ -128,10 +131,10 @@ Arrival Switch::arrive(Packet& packet, uint32_t from, Time now) {
   count_queue(lane);
   lane.bytes += packet.bytes;
   used_bytes_ += packet.bytes;
-  const uint32_t slot = take_slot(packet);
+  const uint32_t slot = held_.take(packet);
   if (early_) return {Drop::none, to, depart_behind(out, slot, now)};
   const Time departs = wait(out, slot, now);
-  if (departs != never) packet = slot_at(slot).packet;
+  if (departs != never) packet = held_[slot].packet;
   return {Drop::none, to, departs};
 }
 
@@ -182,7 +185,7 @@ Drop Switch::admit(const Port& port, const Lane& lane, uint32_t bytes, Time now)
 }
 
 Drop Switch::room_for(const Lane& lane, uint32_t bytes) const {
-  if (used_slots_ == settings_.packets) return Drop::no_slot;
+  if (held_.full()) return Drop::no_slot;
   const uint64_t free = settings_.buffer_bytes - used_bytes_;
   if (bytes > free) return Drop::buffer_full;
   if (settings_.share > 0 &&
@@ -209,21 +212,21 @@ bool Switch::marks(const Marking& marking, const Packet& packet, uint64_t queue_
 }
 
 Time Switch::depart_behind(Port& port, uint32_t slot, Time earliest) {
-  Slot& it = slot_at(slot);
+  Slot& it = held_[slot];
   it.when = port.line.send(it.packet.bytes, earliest);
-  append(port.decided, slot);
+  held_.append(port.decided, slot);
   return it.when;
 }
 
 // Returns the departure if the packet need not wait.
 Time Switch::wait(Port& port, uint32_t slot, Time now) {
-  Slot& it = slot_at(slot);
+  Slot& it = held_[slot];
   it.when = now;
   const auto first_lane = static_cast<uint32_t>(&port - ports_.data()) * settings_.lanes;
   Lane& lane = lanes_[first_lane + it.packet.lane];
   // A lane that was empty does not catch up what it could have sent.
-  if (lane.waiting.first == none) lane.served = std::max(lane.served, port.served);
-  append(lane.waiting, slot);
+  if (lane.waiting.first == PacketLists::none) lane.served = std::max(lane.served, port.served);
+  held_.append(lane.waiting, slot);
   const bool alone = port.waiting == 0;
   port.waiting |= 1u << it.packet.lane;
   if (!alone || port.line.free_at() > now) return never;
@@ -233,8 +236,8 @@ Time Switch::wait(Port& port, uint32_t slot, Time now) {
 
 Time Switch::due(uint32_t port) const {
   const Port& it = ports_[port];
-  if (settings_.keeps == Keeps::until_collected && it.decided.first != none) {
-    return slots_[it.decided.first - 1].when;
+  if (settings_.keeps == Keeps::until_collected && it.decided.first != PacketLists::none) {
+    return held_[it.decided.first].when;
   }
   return it.waiting != 0 ? it.line.free_at() : never;
 }
@@ -243,7 +246,7 @@ bool Switch::decide(uint32_t port, Time now, Departure& departure) {
   Port& it = ports_[port];
   if (!it.up || it.waiting == 0 || it.line.free_at() > now) return false;
   settle(port, now);
-  const Slot& slot = slot_at(decide_next(it, now));
+  const Slot& slot = held_[decide_next(it, now)];
   departure = {slot.packet, slot.when};
   return true;
 }
@@ -251,14 +254,14 @@ bool Switch::decide(uint32_t port, Time now, Departure& departure) {
 bool Switch::collect(uint32_t port, Time now, Departure& departure) {
   Port& it = ports_[port];
   if (!it.up) return false;
-  if (it.decided.first == none) {
+  if (it.decided.first == PacketLists::none) {
     if (it.waiting == 0 || it.line.free_at() > now) return false;
     decide_next(it, now);
   }
-  const Slot& slot = slot_at(it.decided.first);
+  const Slot& slot = held_[it.decided.first];
   if (slot.when > now) return false;
   departure = {slot.packet, slot.when};
-  leave_queue(it, remove_first(it.decided));
+  leave_queue(it, held_.remove_first(it.decided));
   return true;
 }
 
@@ -281,9 +284,9 @@ uint32_t Switch::decide_next(Port& port, Time now) {
   const auto first_lane = static_cast<uint32_t>(&port - ports_.data()) * settings_.lanes;
   const uint32_t number = next_lane(port, first_lane);
   Lane& lane = lanes_[first_lane + number];
-  const uint32_t slot = remove_first(lane.waiting);
-  if (lane.waiting.first == none) port.waiting &= ~(1u << number);
-  Packet& packet = slot_at(slot).packet;
+  const uint32_t slot = held_.remove_first(lane.waiting);
+  if (lane.waiting.first == PacketLists::none) port.waiting &= ~(1u << number);
+  Packet& packet = held_[slot].packet;
   port.served = lane.served;
   lane.served += packet.bytes;
   if (congestion::PortMeter* meter = meter_of(first_lane + number)) {
@@ -291,7 +294,7 @@ uint32_t Switch::decide_next(Port& port, Time now) {
     packet.signal = meter->depart(now, packet.bytes, lane.bytes - packet.bytes, packet.signal);
     lane.counters.congested += packet.signal.congested && !before;
   }
-  depart_behind(port, slot, slot_at(slot).when);
+  depart_behind(port, slot, held_[slot].when);
   return slot;
 }
 
@@ -300,13 +303,13 @@ uint32_t Switch::decide_next(Port& port, Time now) {
 void Switch::settle(uint32_t port, Time now) {
   if (settings_.keeps == Keeps::until_collected) return;
   Port& it = ports_[port];
-  while (it.decided.first != none && slot_at(it.decided.first).when <= now) {
-    leave_queue(it, remove_first(it.decided));
+  while (it.decided.first != PacketLists::none && held_[it.decided.first].when <= now) {
+    leave_queue(it, held_.remove_first(it.decided));
   }
 }
 
 void Switch::leave_queue(Port& port, uint32_t slot) {
-  const Slot& it = slot_at(slot);
+  const Slot& it = held_[slot];
   const Packet& packet = it.packet;
   const auto first_lane = static_cast<uint32_t>(&port - ports_.data()) * settings_.lanes;
   const uint32_t number = first_lane + packet.lane;
@@ -321,16 +324,16 @@ void Switch::leave_queue(Port& port, uint32_t slot) {
       meter->depart(it.when, packet.bytes, lane.bytes, packet.signal);
     }
   }
-  put_back(slot);
+  held_.put_back(slot);
 }
 
 void Switch::lose(Port& port, uint32_t slot) {
-  const Packet& packet = slot_at(slot).packet;
+  const Packet& packet = held_[slot].packet;
   const auto number = static_cast<uint32_t>(&port - ports_.data());
   lanes_[number_of(number, packet.lane)].bytes -= packet.bytes;
   used_bytes_ -= packet.bytes;
   drop(number, Drop::port_down, packet.bytes);
-  put_back(slot);
+  held_.put_back(slot);
 }
 
 void Switch::count_queue(Lane& lane) {
@@ -347,37 +350,6 @@ void Switch::restart_extremes() {
     lane.counters.least_queue = UINT32_MAX;
     lane.counters.most_queue = 0;
   }
-}
-
-uint32_t Switch::take_slot(const Packet& packet) {
-  uint32_t slot = free_slot_;
-  if (slot != none) {
-    free_slot_ = slot_at(slot).next;
-  } else {
-    slot = ++touched_slots_;
-  }
-  ++used_slots_;
-  slot_at(slot).packet = packet;
-  return slot;
-}
-
-void Switch::put_back(uint32_t slot) {
-  slot_at(slot).next = free_slot_;
-  free_slot_ = slot;
-  --used_slots_;
-}
-
-void Switch::append(List& list, uint32_t slot) {
-  slot_at(slot).next = none;
-  (list.last == none ? list.first : slot_at(list.last).next) = slot;
-  list.last = slot;
-}
-
-uint32_t Switch::remove_first(List& list) {
-  const uint32_t slot = list.first;
-  list.first = slot_at(slot).next;
-  if (list.first == none) list.last = none;
-  return slot;
 }
 
 }  // namespace urma::fabric

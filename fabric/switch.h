@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "base/region.h"
 #include "congestion/port_meter.h"
 #include "fabric/drop.h"
 #include "fabric/line.h"
 #include "fabric/packet.h"
+#include "fabric/packet_lists.h"
 #include "fabric/routes.h"
 
 namespace urma::fabric {
@@ -160,17 +160,9 @@ class Switch {
   void restart_extremes();
 
  private:
-  static constexpr uint32_t none = 0;  // links are index + 1
+  using List = PacketLists::List;
+  using Slot = PacketLists::Slot;
 
-  struct alignas(64) Slot {
-    Packet packet;
-    Time when;  // its arrival; once decided, its departure
-    uint32_t next;
-  };
-  struct List {
-    uint32_t first = none;
-    uint32_t last = none;
-  };
   struct alignas(64) Lane {
     List waiting;
     uint64_t bytes = 0;   // waiting and decided
@@ -221,13 +213,8 @@ class Switch {
   uint32_t next_lane(const Port& port, uint32_t first_lane) const;
   uint32_t decide_next(Port& port, Time now);
   void count_queue(Lane& lane);
-  uint32_t take_slot(const Packet& packet);
-  void put_back(uint32_t slot);
-  void append(List& list, uint32_t slot);
-  uint32_t remove_first(List& list);
   void leave_queue(Port& port, uint32_t slot);
   void lose(Port& port, uint32_t slot);
-  Slot& slot_at(uint32_t link) { return slots_[link - 1]; }
 
   SwitchSettings settings_;
   // Whether departures are decided on arrival.
@@ -237,10 +224,7 @@ class Switch {
   std::vector<Lane> lanes_;
   std::vector<Meter> meters_;
   std::vector<QueueHistogram> histograms_;
-  RegionArray<Slot> slots_;
-  uint32_t free_slot_ = none;
-  uint32_t touched_slots_ = 0;
-  uint32_t used_slots_ = 0;
+  PacketLists held_;
   uint64_t used_bytes_ = 0;
   uint64_t arrivals_ = 0;
 };
