@@ -35,7 +35,7 @@ class Baseline : public congestion::Controller {
   virtual void read(const Stamps&) {}
 };
 
-// Returns null if there is no baseline of that name: swift, hpcc or rcp.
+// `name`: swift, hpcc or rcp. Returns null for another name.
 std::unique_ptr<Baseline> make_baseline(std::string_view name, const congestion::Settings& settings,
                                         Duration base_rtt);
 

@@ -20,7 +20,7 @@ namespace urma::test {
 struct BottleneckOptions {
   std::string_view controller = "caqm_r";
   struct Hop {
-    std::string_view meter{};  // if empty, there is no switch with a meter
+    std::string_view meter{};  // of the switch; empty if the switch has none
     double bytes_per_second = 12.5e9;
     // If not zero, ECN marks above this queue: all packets, or with a chance that rises to
     // `most_chance` at `mark_most_bytes`.

@@ -92,7 +92,7 @@ TEST_CASE("caqm_w: the port is used, shares are equal, and queues are bounded") 
   }
 }
 
-TEST_CASE("without a switch there is no runaway: the guard keeps the queue to 6 round trips") {
+TEST_CASE("without a UB switch, the guard keeps the queue to at most 6 BDP") {
   for (const std::string_view name : {"caqm_r", "caqm_w"}) {
     for (const int senders : {1, 2, 8, 32, 128}) {
       const Result result = steady(unswitched(name), senders);
