@@ -139,6 +139,15 @@ TEST_CASE("own files: peers can neither truncate nor extend them, nor write to r
   }
 }
 
+// A peer that has a file can read it, whatever the rights of the segment are.
+TEST_CASE("own files: without the right to read no peer gets one") {
+  for (const Rights rights : {Rights::local_only, Rights::write, Rights::write | Rights::atomic}) {
+    Owner owner(rights);
+    CHECK(owner.good.file == 0);
+    CHECK(owner.ask(owner.good) == Answer::late);
+  }
+}
+
 TEST_CASE("own files: a quarter of the process's descriptors remains for the application") {
   rlimit before{};
   REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
