@@ -21,15 +21,22 @@ constexpr double most_counted = 256;  // flows that one packet can count as
 constexpr double most_rounds = 256;   // averaging time, in base round trips
 constexpr double down_gain = 0.25, up_gain = 0.5;
 constexpr double least_excess = 0.5;
-constexpr double few_refused = 0.3;  // flows, that do not hold the excess back
+constexpr double few_refused = 0.1;  // flows, that do not hold the excess back
 constexpr int idle_slots = 64;       // after which the port forgets
 
 }  // namespace
 
 Signal CaqmR::ask(const Sent& event, bool may_increase) {
-  const bool asks = may_increase && (!limited_ || !asked_);
+  const bool waits = asked_ || (capped_ && window() >= packet());
+  const bool asks = may_increase && !(limited_ && waits);
   if (asks) asked_ = true;
   return {.increase = asks, .hint = rate_code(bytes_per_second(), chance_of(seed(), event.number))};
+}
+
+void CaqmR::begin_round() {
+  asked_ = false;
+  capped_ = named_;
+  named_ = false;
 }
 
 void CaqmR::obey(const Acknowledged& event, const Feedback& feedback) {
@@ -42,7 +49,7 @@ void CaqmR::obey(const Acknowledged& event, const Feedback& feedback) {
     }
     return;
   }
-  limited_ = true;
+  limited_ = capped_ = named_ = true;
   const auto code = static_cast<uint8_t>(std::clamp<unsigned>(feedback.hint, 1, 255));
   const double named = rate_of(code) * base();
   if (named < window() * (1 - rounding)) {

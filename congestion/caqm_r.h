@@ -18,11 +18,15 @@ class CaqmR final : public Guarded {
  private:
   Signal ask(const Sent& event, bool may_increase) override;
   void obey(const Acknowledged& event, const Feedback& feedback) override;
-  void begin_round() override { asked_ = false; }
+  void begin_round() override;
 
   // A port has refused an increase or named a rate. From then on, one packet in a round asks.
-  bool limited_ = false;
-  bool asked_ = false;
+  bool limited_ : 1 = false;
+  bool asked_ : 1 = false;
+  // A port named a rate in this round or the one before. It names a larger one by itself, and a
+  // request would seem to the other ports as if a flow had less than its share.
+  bool capped_ : 1 = false;
+  bool named_ : 1 = false;  // in this round
 };
 
 // The port's half. A flow of rate r sends r * d bytes in a base round trip d, so the sum of

@@ -7,12 +7,13 @@
 namespace urma::congestion {
 namespace {
 
-constexpr double alpha = 0.25;           // packets that a window grows by in a round trip
-constexpr double beta = 0.5;             // packets that a mark takes
-constexpr double most_growth = 0.25;     // of a window, by one acknowledgement after slow start
-constexpr double most_loss = 0.1;        // of a window, by one mark
-constexpr double least_left = 0.5;       // of a window, after one acknowledgement
-constexpr uint8_t patience_rounds = 10;  // granted ones, after which slow start begins again
+constexpr double alpha = 0.25;             // packets that a window grows by in a round trip
+constexpr double beta = 0.5;               // packets that a mark takes
+constexpr double most_growth = 0.25;       // of a window, by one acknowledgement after slow start
+constexpr double small_growth = 1.0 / 64;  // packets; of a window below `alpha` packets
+constexpr double most_loss = 0.1;          // of a window, by one mark
+constexpr double least_left = 0.5;         // of a window, after one acknowledgement
+constexpr uint8_t patience_rounds = 10;    // granted ones, after which slow start begins again
 constexpr unsigned most_hint = 255;
 
 // The port.
@@ -41,11 +42,18 @@ Signal CaqmW::ask(const Sent& event, bool may_increase) {
   return {.increase = hint > 0, .hint = static_cast<uint8_t>(hint)};
 }
 
+// Returns how much one acknowledgement adds at most. A forged hint gives no more than slow start.
+// Below `alpha` packets each window asks for whole packets, so the growth must not depend on the
+// window: otherwise the larger ones would grow faster.
+double CaqmW::most_increase(double bytes) const {
+  if (slow_start()) return bytes;
+  return window() < alpha * packet() ? small_growth * packet() : most_growth * window();
+}
+
 void CaqmW::obey(const Acknowledged& event, const Feedback& feedback) {
   if (feedback.increase && in_use(event.inflight_bytes)) {
-    // A forged hint gives no more than slow start.
     const double granted = feedback.hint * double{hint_unit};
-    const double most = slow_start() ? static_cast<double>(event.bytes) : most_growth * window();
+    const double most = most_increase(static_cast<double>(event.bytes));
     set_window(window() + std::min({granted, most, window()}));
   }
   if (feedback.marked_packets > 0) {
@@ -94,13 +102,16 @@ void CaqmWMeter::refuse(Signal& signal, bool mark) const {
 
 // A sender asks for alpha packets in a round trip, so the sum of what is asked counts the flows;
 // and a sender that asks for less has the larger window. Only those above the fair one are marked.
+// A packet in slow start does not tell its sender's window, which counts as the fair one: if each
+// of its packets counted as a flow, all other senders would seem to be above their share.
 Signal CaqmWMeter::depart(Time now, uint32_t bytes, uint64_t queue_bytes, Signal in) {
   advance(now, queue_bytes);
   sent_ += bytes;
   ++packets_;
   const double wish = std::min<double>(in.hint * double{hint_unit}, bytes);
-  if (in.hint > 0) counted_ += wish < bytes ? wish / (alpha * packet_) : 1;
   const double fair = (rate_ * round_ + fair_share * free_packets * packet_) / flows_;
+  if (in.hint > 0)
+    counted_ += wish < bytes ? wish / (alpha * packet_) : std::min(bytes / fair, 1.0);
   const bool above = wish * fair <= alpha * packet_ * bytes;
   if (in.congested) {
     budget_ += beta * packet_;
@@ -127,7 +138,7 @@ void CaqmWMeter::advance(Time now, uint64_t queue_bytes) {
   if (slot_end_ == Time::min() || now - slot_end_ > idle_slots * slot) {
     slot_end_ = now + slot;
     budget_ = share * rate_ * slot_seconds();
-    sent_ = granted_ = counted_ = 0;
+    sent_ = granted_ = counted_ = growth_ = 0;
     flows_ = 1;
     return;
   }
@@ -145,7 +156,11 @@ void CaqmWMeter::end_slot(uint64_t queue_bytes) {
   flows_ = std::max(flows_ + (flows - flows_) * slot_seconds() / averaged, 1.0);
   const double spare = rate_ * slot_seconds() - sent_;
   const double queue = static_cast<double>(queue_bytes) - free_packets * packet_;
-  budget_ = share * (spare - queue - granted_);
+  // A grant adds to the load one round trip later. So the grants of the last one are subtracted
+  // from what the port could send more in a round trip.
+  growth_ += granted_ - growth_ * slot_seconds() / round_;
+  const double left = spare * round_ / slot_seconds() - growth_;
+  budget_ = share * (std::min(spare, left) - queue);
   sent_ = granted_ = counted_ = 0;
 }
 

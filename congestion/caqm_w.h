@@ -9,7 +9,8 @@ namespace urma::congestion {
 
 // C-AQM of UB 6.6.1.3: each packet asks for an increase of the window, the port grants or refuses
 // it, and marks packets when it is overloaded. What the sender asks for and how much a mark takes
-// is left to the vendor: here a packet's worth in slow start, then half a packet in a round trip.
+// is left to the vendor: here a packet's worth in slow start, then a quarter of a packet in a
+// round trip.
 class CaqmW final : public Guarded {
  public:
   explicit CaqmW(const Settings& settings) : Guarded(settings) {}
@@ -19,6 +20,7 @@ class CaqmW final : public Guarded {
   void obey(const Acknowledged& event, const Feedback& feedback) override;
   void begin_round() override;
   double wish(double bytes) const;
+  double most_increase(double bytes) const;
 
   bool granted_ = false;        // in this round
   uint8_t rounds_granted_ = 0;  // since a port last refused or marked
@@ -51,6 +53,7 @@ class CaqmWMeter final : public PortMeter {
   double granted_ = 0;  // bytes
   double counted_ = 0;  // flows
   double flows_ = 1;
+  double growth_ = 0;  // bytes: grants of the last round trip
   double budget_ = 0;  // bytes
   uint32_t seed_;
   uint32_t packets_ = 0;

@@ -89,8 +89,10 @@ bool Guarded::in_use(uint64_t inflight_bytes) const {
 
 Signal Guarded::request(const Sent& event) {
   const double gap = event.bytes / bytes_per_second();
-  // Senders of less than a packet would stay in step with each other for long.
-  const double jitter = window_ < packet_ ? 0.5 + chance_of(seed_, event.number) : 1;
+  // Senders of less than a packet would stay in step with each other for long. Two gaps together
+  // are exact, so that what chance adds does not accumulate.
+  const double drawn = chance_of(seed_, event.number / 2);
+  const double jitter = window_ >= packet_ ? 1 : event.number % 2 == 0 ? 0.5 + drawn : 1.5 - drawn;
   const Time earliest = event.now - Duration(lateness_ns_);
   next_ = std::max(next_, earliest) + duration_of(gap * jitter);
   return ask(event, !event.again);

@@ -55,6 +55,27 @@ TEST_CASE("after a refusal one packet in a round trip asks, and after a grant al
   CHECK(script.send().increase);
 }
 
+TEST_CASE("a sender to which a port names rates does not ask, until a round without one is over") {
+  Script<CaqmR> script;
+  for (int i = 0; i < 3; ++i) script.round(may_grow, 100us);
+  script.acknowledge(named(rate_code(4e7, 0.5)), 100us);
+  CHECK_FALSE(script.send().increase);
+  script.now += 100us;
+  script.acknowledge(no_growth, 100us);
+  CHECK_FALSE(script.send().increase);
+  script.now += 100us;
+  script.acknowledge(no_growth, 100us);
+  CHECK(script.send().increase);
+  CHECK_FALSE(script.send().increase);
+}
+
+TEST_CASE("below a packet, each packet asks: the next one leaves many round trips later") {
+  Script<CaqmR> script;
+  script.acknowledge(named(rate_code(2.5e6, 0.5)), 100us);
+  CHECK(script.window() < 1000);
+  CHECK(script.send().increase);
+}
+
 TEST_CASE("a retransmission names its rate and does not ask for more") {
   Script<CaqmR> script;
   const Signal signal = script.send(1000, true);

@@ -107,6 +107,25 @@ TEST_CASE("an acknowledgement with grants and marks adds, then takes (UB 6.6.1.3
   CHECK(script.window() == held);
 }
 
+TEST_CASE("below a quarter of a packet, grants add the same to each window") {
+  for (const int notifications : {3, 4}) {
+    Script<CaqmW> script;
+    for (int i = 0; i < notifications; ++i) {
+      script.now += 1ms;
+      script.controller.handle(
+          congestion::Notified{.now = script.now, .rtt = 100us, .severe = true, .last_hop = false});
+    }
+    // A sender takes all that switches grant only some rounds after the last cut.
+    for (int round = 0; round < 20; ++round) {
+      script.now += 100us;
+      script.acknowledge(not_granted, 100us);
+    }
+    const double before = script.window();
+    script.acknowledge(granted_packet, 100us);
+    CHECK(std::fabs(script.window() - before - 1000 / 64.0) < 0.01);
+  }
+}
+
 TEST_CASE("ten round trips with grants only lead back to slow start") {
   Script<CaqmW> script = careful_sender(4);
   const double before = script.window();
@@ -251,6 +270,44 @@ TEST_CASE("the port marks senders above the fair window, which ask for less") {
     if (i > 1000) (is_small ? small : large) += out.congested;
   }
   CHECK(large > 6 * 3 * small);
+}
+
+TEST_CASE("packets in slow start do not make other senders seem to be above their share") {
+  CaqmWMeter meter(gigabyte_port);
+  Time now{};
+  int marked = 0;
+  for (int i = 0; i < 4000; ++i) {
+    now += 1us;
+    // Half of the port belongs to a sender in slow start. The other one has a window of 40 packets,
+    // and the fair one is 54: it asks for 6 bytes with each packet.
+    const bool starts = i % 2 == 0;
+    const bool up = congestion::chance_of(1, static_cast<uint64_t>(i)) < 6 / 32.0;
+    const auto hint = static_cast<uint8_t>(starts ? 32 : up ? 1 : 0);
+    const Signal out = meter.depart(now, 1000, 20'000, {.increase = hint > 0, .hint = hint});
+    if (i > 1000 && !starts && up) marked += out.congested;
+  }
+  CHECK(marked == 0);
+}
+
+TEST_CASE("what was granted in the last round trip counts as used until it arrives") {
+  CaqmWMeter meter(gigabyte_port);
+  Time now{};
+  const auto grants = [&](int packets, Duration gap, uint8_t hint) {
+    int granted = 0;
+    for (int i = 0; i < packets; ++i) {
+      now += gap;
+      granted += meter.depart(now, 1000, 16'000, {.increase = true, .hint = hint}).increase;
+    }
+    return granted;
+  };
+  // Half of the port is idle: in a round trip, it can send 50 more packets.
+  const int granted = grants(50, 2us, 255);
+  CHECK(granted > 15);
+  CHECK(granted <= 50);
+  // A part of that has arrived, and less is left than the rest of it. The first slot ends late.
+  grants(6, 1050ns, 2);
+  CHECK(grants(80, 1050ns, 2) < 4);
+  CHECK(grants(300, 1050ns, 2) > 5);
 }
 
 // A double with defect (h): what marks will free is granted without reducing the budget.

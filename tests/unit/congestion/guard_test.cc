@@ -200,6 +200,33 @@ TEMPLATE_TEST_CASE("a window that is not used does not grow", "", CaqmR, CaqmW) 
   CHECK(script.window() == before);
 }
 
+TEST_CASE("below a packet, gaps differ by chance, and two of them together do not") {
+  Script<CaqmR> script;
+  for (int i = 0; i < 4; ++i) {
+    script.now += 1ms;
+    script.controller.handle(
+        congestion::Notified{.now = script.now, .rtt = 100us, .severe = true, .last_hop = false});
+  }
+  CHECK(script.window() == 62.5);
+  script.now += 10ms;
+  script.number = 1;
+  const auto next = [&] {
+    const Time before = script.now;
+    script.send();
+    script.now = script.controller.allowance(before).not_before;
+    return script.now - before;
+  };
+  bool differ = false;
+  for (int i = 0; i < 100; ++i) {
+    const Duration first = next(), second = next();
+    CHECK(first >= 800us);
+    CHECK(first <= 2400us);
+    CHECK(std::chrono::abs(first + second - 3200us) < 10ns);
+    differ = differ || std::chrono::abs(first - second) > 500us;
+  }
+  CHECK(differ);
+}
+
 TEST_CASE("departures follow a schedule, and a late sender catches up as far as it may run late") {
   congestion::Settings settings = small_packets;
   for (const Duration lateness : {0us, 30us}) {
