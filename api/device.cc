@@ -76,11 +76,13 @@ std::string missing_signals(const congestion::ControllerKind& kind,
     return name + " does not work over several paths. Fix: open the device with one path";
   }
   if (kind.needs == congestion::Needs::increases) {
+    if (port.carries.cci) return "";
     return name +
-           " needs switches that grant increases (CCI), which this version does not reach "
-           "over any medium. Fix: use one that reads ECN marks";
+           " needs switches that grant increases, which are reached over link(SWITCH):udp: only. "
+           "Fix: use one that reads ECN marks";
   }
   if (port.carries.ecn) return "";
+  if (kind.needs == congestion::Needs::rates && port.carries.cci) return "";
   return name +
          " needs ECN marks, which the device does not carry. Fix: open it with ecn=yes, as "
          "in udp:?ecn=yes";

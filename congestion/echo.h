@@ -25,7 +25,8 @@ class Echo {
     switched_ = switched_ || signal.switched;
     queue_ = std::max(queue_, signal.switch_queue);
     if (signal.congested) {
-      least_ = marks_ == 0 ? signal.hint : std::min(least_, signal.hint);
+      // A mark without a hint, such as one of ECN, names no rate.
+      if (signal.hint > 0) least_ = least_ == 0 ? signal.hint : std::min(least_, signal.hint);
       marks_ = static_cast<uint8_t>(std::min(marks_ + 1, 0xff));
       last_hop_ = last_hop_ || signal.last_hop;
     } else if (signal.increase) {

@@ -62,8 +62,9 @@ struct PortFacts {
   // field that the port does not carry is neither sent nor received.
   struct Carries {
     bool ecn = false;  // TxFrame::ecn, RxFrame::ecn
-    // The fields of NTH: congestion control information, load balance factor, virtual lane.
+    // Congestion control information: TxFrame::cci, RxFrame::cci and switch_queue.
     bool cci = false;
+    // Other fields of NTH, which the port sets by itself: load balance factor, virtual lane.
     bool lbf = false;
     bool vl = false;
   };

@@ -11,8 +11,11 @@ constexpr Duration settle_patience = std::chrono::microseconds(50);
 // Returns the forms in which reports of congestion can be made of what the port carries.
 ReportForms reports_over(const drivers::PortFacts& port) {
   ReportForms forms;
-  if (!port.carries.ecn) return forms;
-  return forms.with(ReportForm::ldcp).with(ReportForm::cnp).with(ReportForm::rate);
+  if (port.carries.ecn) {
+    forms = forms.with(ReportForm::ldcp).with(ReportForm::cnp).with(ReportForm::rate);
+  }
+  if (port.carries.cci) forms = forms.with(ReportForm::caqm).with(ReportForm::rate);
+  return forms;
 }
 
 transport::Settings transport_settings(const EngineSettings& settings,

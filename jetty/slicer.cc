@@ -128,13 +128,13 @@ uint32_t payload_of(const SlicePacket& packet) {
 void write_packet(const SlicePacket& packet, TxFrame& frame) {
   if (packet.berth.operation == Operation::atomic) {
     const size_t all = write_atomic(packet, rest_of_head(frame));
-    frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + all);
+    frame.head_bytes = static_cast<uint8_t>(frame.head_bytes + all);
     return;
   }
   const size_t headers = for_opcode(opcode_of(packet), [&]<TaOpcode opcode>() {
     return write_headers_of<opcode>(packet, rest_of_head(frame));
   });
-  frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + headers);
+  frame.head_bytes = static_cast<uint8_t>(frame.head_bytes + headers);
   const uint32_t offset = packet.offset + packet.index * packet.packet_bytes;
   gather(packet.pieces, offset, payload_of(packet), frame);
 }
@@ -164,7 +164,7 @@ bool write_straight(const SlicePacket& packet, transport::Channel& channel) {
 void write_filler(Tassn tassn, uint32_t rc_id, bool retry, TxFrame& frame) {
   const Btah base{.tassn = tassn.wire(), .retry = retry, .rc_id = rc_id};
   base.emit(rest_of_head(frame).first<Btah::size>());
-  frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + Btah::size);
+  frame.head_bytes = static_cast<uint8_t>(frame.head_bytes + Btah::size);
 }
 
 void gather(std::span<const Piece> pieces, uint32_t offset, uint32_t bytes, TxFrame& frame) {

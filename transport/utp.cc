@@ -29,11 +29,12 @@ void Utp::fill(TxFrame& frame) {
   const Packet& packet = packets_[filled_ % capacity];
   const bool compact = carrier_ == Carrier::compact;
   const size_t header = compact ? Ctph::size : Utph::size;
-  frame.head_bytes = static_cast<uint16_t>(header + Addresses::size);
+  frame.head_bytes = static_cast<uint8_t>(header + Addresses::size);
   frame.piece_count = 1;
   frame.pieces[0] = {memory(filled_), packet.bytes};
   frame.tail_bytes = 0;
   frame.ecn = Ecn::not_ect;
+  frame.cci = 0;
   const std::span<std::byte> head(frame.head, TxFrame::head_room);
   if (compact) {
     Ctph{.next = NextHeader::full_addresses}.emit(head.first<Ctph::size>());

@@ -92,4 +92,30 @@ std::optional<Form> parse_cci(uint16_t cci) {
   return Form::parse(bytes);
 }
 
+// A CCI as controllers and switches have it. `Signal` is congestion::Signal, a layer that this one
+// does not know; UBQ, which has no bits in a CCI, is one of its fields.
+
+// Returns the CCI with these fields.
+template <class Signal>
+uint16_t cci_with(const Signal& signal) {
+  return cci_of(CaqmCci{.last_hop = signal.last_hop,
+                        .switched = signal.switched,
+                        .enabled = true,
+                        .congested = signal.congested,
+                        .increase = signal.increase,
+                        .hint = signal.hint});
+}
+// Returns nothing if no switch may edit the CCI.
+template <class Signal>
+std::optional<Signal> signal_of(uint16_t cci, uint8_t switch_queue) {
+  const auto caqm = parse_cci<CaqmCci>(cci);
+  if (!caqm || !caqm->enabled) return std::nullopt;
+  return Signal{.congested = caqm->congested,
+                .increase = caqm->increase,
+                .last_hop = caqm->last_hop,
+                .switched = caqm->switched,
+                .hint = caqm->hint,
+                .switch_queue = switch_queue};
+}
+
 }  // namespace urma

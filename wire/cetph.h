@@ -86,18 +86,22 @@ struct LdcpCetph {
 };
 
 // C-AQM. All but Ack_Seq is about the packets since the last acknowledgement (UB 6.6.1). Sums must
-// stay at the largest value of their field: a sum of marks that wraps would deny congestion.
+// stay at the largest value of their field: a sum of marks that wraps would deny congestion. UBQ
+// lies in reserved bits (OURS, docs/protocol.md).
 struct CaqmCetph {
   static constexpr size_t size = 8;
 
   ByteCount ack_seq{};
+  // UBQ, 6 bits: the largest, at least 1 if a switch took part in C-AQM; 0 if none did.
+  uint8_t switch_queue = 0;
   bool last_hop = false;  // Loc
   bool increase = false;  // I
   uint8_t marked = 0;     // C: the number of packets with C
   uint16_t hint = 0;      // the sum of the Hints of packets with I and without C
 
   using Layout =
-      HeaderLayout<size, Member<&CaqmCetph::ack_seq, 0, 32>, Member<&CaqmCetph::last_hop, 38, 1>,
+      HeaderLayout<size, Member<&CaqmCetph::ack_seq, 0, 32>,
+                   Member<&CaqmCetph::switch_queue, 32, 6>, Member<&CaqmCetph::last_hop, 38, 1>,
                    Member<&CaqmCetph::increase, 39, 1>, Member<&CaqmCetph::marked, 40, 8>,
                    Member<&CaqmCetph::hint, 48, 16>>;
 

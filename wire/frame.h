@@ -35,15 +35,18 @@ constexpr Ecn marked(Ecn sent) { return sent == Ecn::not_ect ? sent : Ecn::ce; }
 // the driver fills it and gives it back through `send`.
 struct TxFrame {
   static constexpr unsigned head_room = 160;
-  static constexpr unsigned tail_room = 8;
+  static constexpr unsigned tail_room = 7;  // padding, which aligns the packet to 4 bytes, and ICRC
 
   std::byte* head = nullptr;  // head_room bytes; set by the driver
-  uint16_t head_bytes = 0;
+  uint8_t head_bytes = 0;
   uint8_t piece_count = 0;
   uint8_t tail_bytes = 0;
   uint8_t path = 0;  // index of the port's path on which to send it
   std::array<std::byte, tail_room> tail{};
   Ecn ecn = Ecn::not_ect;  // ignored by a port that does not carry it
+  // NTH.CCI (wire/cci.h), what the packet asks of the switches; ignored by a port that does not
+  // carry it.
+  uint16_t cci = 0;
   Endpoint to;
   std::array<Piece, max_pieces> pieces;
 
@@ -53,6 +56,7 @@ struct TxFrame {
     return sum;
   }
 };
+static_assert(TxFrame::head_room <= UINT8_MAX);
 // No byte is unused. The fields and the first piece fit into one cache line.
 static_assert(sizeof(TxFrame) == 40 + max_pieces * sizeof(Piece));
 
@@ -65,9 +69,11 @@ struct RxFrame {
   const Endpoint* from = nullptr;  // valid as long as `data`
   uint8_t path = 0;                // index of the port's path on which it arrived
   Ecn ecn = Ecn::not_ect;          // as it arrived; `not_ect` if the port does not carry it
+  // NTH.CCI and UBQ, as switches have edited them; zero if the port does not carry them.
+  uint16_t cci = 0;
+  uint8_t switch_queue = 0;
 };
-// Six bytes are unused: they have room for the fields of NTH that network devices write (CCI, LBF,
-// VL).
+// Three bytes are unused.
 static_assert(sizeof(RxFrame) == 32);
 
 }  // namespace urma

@@ -178,7 +178,8 @@ void write_setup(TxFrame& frame, const Addresses& addresses, const SetupMessage&
   message.emit(head.subspan(at).first<SetupMessage::size>());
 
   frame.ecn = Ecn::not_ect;
-  frame.head_bytes = static_cast<uint16_t>(at + SetupMessage::size);
+  frame.cci = 0;
+  frame.head_bytes = static_cast<uint8_t>(at + SetupMessage::size);
   frame.piece_count = 0;
   frame.tail_bytes = 0;
   if ((message.features & feature_paths) != 0 && !paths.empty()) {

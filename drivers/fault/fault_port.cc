@@ -80,7 +80,7 @@ void FaultPort::impair(const TxFrame& frame, Time now) {
   for (const Impairment::Copy& copy : std::span(fate.copies).first(fate.count)) {
     const uint32_t buffer = take_buffer();
     if (buffer == none) break;
-    packets_[buffer] = {frame.to, static_cast<uint32_t>(frame.bytes()), frame.path, ecn};
+    packets_[buffer] = {frame.to, static_cast<uint32_t>(frame.bytes()), frame.path, ecn, frame.cci};
     flatten(frame, bytes_of(buffer));
     if (copy.corrupt) {
       ++injected_;
@@ -104,6 +104,7 @@ void FaultPort::send_due(Time now) {
       frame.to = packets_[buffer].peer;
       frame.path = packets_[buffer].path;
       frame.ecn = packets_[buffer].ecn;
+      frame.cci = packets_[buffer].cci;
       sent_[(sent_first_ + sent_count_++) % sent_.size()] = {inner_taken_ + filled + 1, buffer};
     }
     const size_t taken = inner_->send(std::span(frames).first(filled), now);
@@ -144,8 +145,15 @@ size_t FaultPort::receive(std::span<RxFrame> frames, Time now) {
   size_t count = 0;
   for (; count < frames.size() && !in_.empty() && in_.top().at <= now; in_.pop()) {
     const uint32_t buffer = in_.top().buffer;
-    frames[count++] = {bytes_of(buffer),       packets_[buffer].bytes, buffer,
-                       &packets_[buffer].peer, packets_[buffer].path,  packets_[buffer].ecn};
+    const Packet& packet = packets_[buffer];
+    frames[count++] = {.data = bytes_of(buffer),
+                       .bytes = packet.bytes,
+                       .cookie = buffer,
+                       .from = &packet.peer,
+                       .path = packet.path,
+                       .ecn = packet.ecn,
+                       .cci = packet.cci,
+                       .switch_queue = packet.switch_queue};
   }
   return count + take_in(frames.subspan(count), now);
 }
@@ -172,7 +180,8 @@ size_t FaultPort::take_in(std::span<RxFrame> frames, Time now) {
     for (const Impairment::Copy& copy : std::span(fate.copies).first(fate.count)) {
       const uint32_t buffer = take_buffer();
       if (buffer == none) break;
-      packets_[buffer] = {*frame.from, frame.bytes, frame.path, frame.ecn};
+      packets_[buffer] = {*frame.from, frame.bytes, frame.path,
+                          frame.ecn,   frame.cci,   frame.switch_queue};
       std::memcpy(bytes_of(buffer), frame.data, frame.bytes);
       if (copy.corrupt) Impairment::flip_bits({bytes_of(buffer), frame.bytes}, prng_);
       hold(in_, now + copy.delay, buffer);

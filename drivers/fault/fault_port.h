@@ -63,6 +63,8 @@ class FaultPort final : public PacketPort {
     uint32_t bytes;
     uint8_t path;
     Ecn ecn;
+    uint16_t cci;
+    uint8_t switch_queue = 0;
   };
   struct Sent {
     uint64_t until;  // free once the inner port has settled this many frames

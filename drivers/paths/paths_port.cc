@@ -271,6 +271,7 @@ void PathsPort::pass_on(Port& port, Time now) {
     to.tail_bytes = from.tail_bytes;
     to.tail = from.tail;
     to.ecn = from.ecn;
+    to.cci = from.cci;
     to.to = from.to;
     std::copy_n(from.pieces.begin(), from.piece_count, to.pieces.begin());
   }

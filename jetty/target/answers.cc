@@ -199,7 +199,7 @@ void Answers::write(transport::PacketSlot& slot) {
   if (out.data.bytes > 0) frame.pieces[frame.piece_count++] = out.data;
   const std::span<std::byte> head(frame.head + frame.head_bytes,
                                   TxFrame::head_room - frame.head_bytes);
-  frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + out.emit_head(head));
+  frame.head_bytes = static_cast<uint8_t>(frame.head_bytes + out.emit_head(head));
 }
 
 // Sends the answer directly into the channel, past its queue. On a medium that permits this, the

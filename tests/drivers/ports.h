@@ -104,7 +104,7 @@ inline bool send_packet(PortPair& ports, drivers::PacketPort& from, const Endpoi
   const std::span<std::byte> memory = ports.memory.keep(from, packet);
   const size_t head = std::min<size_t>(packet.size(), 40);
   std::copy_n(packet.begin(), head, frame->head);
-  frame->head_bytes = static_cast<uint16_t>(head);
+  frame->head_bytes = static_cast<uint8_t>(head);
   frame->piece_count = 0;
   const size_t tail = std::min<size_t>(packet.size() - head, 4);
   size_t at = head;

@@ -39,8 +39,9 @@ class RingModel {
 
   bool write(uint32_t bytes) {
     frame_.head = head_.data();
-    frame_.head_bytes = static_cast<uint16_t>(std::min<uint32_t>(bytes, 20));
-    frame_.tail_bytes = static_cast<uint8_t>(std::min<uint32_t>(bytes - frame_.head_bytes, 8));
+    frame_.head_bytes = static_cast<uint8_t>(std::min<uint32_t>(bytes, 20));
+    frame_.tail_bytes =
+        static_cast<uint8_t>(std::min<uint32_t>(bytes - frame_.head_bytes, TxFrame::tail_room));
     const uint32_t rest = bytes - frame_.head_bytes - frame_.tail_bytes;
     frame_.piece_count = rest > 0;
     frame_.pieces[0] = {pattern_.data() + number_ % 251, rest};
@@ -101,7 +102,7 @@ class RingModel {
   }
   void check(const Message& message, const std::byte* at) const {
     const uint32_t head = std::min<uint32_t>(message.bytes, 20);
-    const uint32_t tail = std::min<uint32_t>(message.bytes - head, 8);
+    const uint32_t tail = std::min<uint32_t>(message.bytes - head, TxFrame::tail_room);
     const uint32_t rest = message.bytes - head - tail;
     bool same = std::memcmp(at + head, pattern_.data() + message.number % 251, rest) == 0;
     for (uint32_t i = 0; i < head; ++i) same &= at[i] == static_cast<std::byte>(message.number);

@@ -329,7 +329,7 @@ TEST_CASE("while one socket always has datagrams, those of the other are receive
     REQUIRE(speaker.lend({&frame, 1}) == 1);
     const Packet packet = packet_of(60, 1);
     std::copy(packet.begin(), packet.end(), frame->head);
-    frame->head_bytes = static_cast<uint16_t>(packet.size());
+    frame->head_bytes = static_cast<uint8_t>(packet.size());
     frame->piece_count = frame->tail_bytes = 0;
     frame->to = here;
     REQUIRE(speaker.send({&frame, 1}, now) == 1);

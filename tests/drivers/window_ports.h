@@ -38,7 +38,7 @@ inline Packet send_to(drivers::PacketPort& from, const Endpoint& to, unsigned se
   if (from.lend({&frame, 1}) == 0) return {};
   Packet packet = packet_of(100, seed);
   std::copy(packet.begin(), packet.end(), frame->head);
-  frame->head_bytes = static_cast<uint16_t>(packet.size());
+  frame->head_bytes = static_cast<uint8_t>(packet.size());
   frame->piece_count = frame->tail_bytes = 0;
   frame->to = to;
   from.send({&frame, 1}, read_clock());

@@ -71,7 +71,7 @@ class Upper final : public transport::PacketSink, public transport::PacketSource
       packet.withdrawn = packet.slice.generation % 5 == 1;
       TxFrame& frame = *packet.frame;
       std::memset(frame.head + frame.head_bytes, 0x5a, 8);
-      frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + 8);
+      frame.head_bytes = static_cast<uint8_t>(frame.head_bytes + 8);
     }
   }
 

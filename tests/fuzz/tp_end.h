@@ -141,7 +141,7 @@ class End final : public transport::PacketSource, public transport::PacketSink {
     store_be<2>(at + 4, label.index);
     store_be<2>(at + 6, magic);
     // Lengths of packets differ, so that padding is tested.
-    frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + label_bytes + label.slice % 4);
+    frame.head_bytes = static_cast<uint8_t>(frame.head_bytes + label_bytes + label.slice % 4);
   }
 
   void take(const transport::Received& packet) {

@@ -62,8 +62,7 @@ class Script {
             .retransmission = {.window_packets = choice_ & 2 ? 16u : 2048u},
             .buffer_bytes = choice_ & 4 ? 4'000u : 200'000u,
             .controller = &controller(),
-            .reports =
-                ReportForms{}.with(ReportForm::ldcp).with(ReportForm::cnp).with(ReportForm::rate),
+            .reports = ReportForms{0x0f},
             .peers = 3,
             .packets = 512,
             .slices = 128};
@@ -147,6 +146,8 @@ class Script {
         // Some are marked; which ones depends on the ICRC.
         const bool marked = (packet.bytes.back() & std::byte{3}) == std::byte{0};
         frames.back().ecn = marked ? Ecn::ce : Ecn::ect0;
+        // Switches may have written anything.
+        frames.back().cci = static_cast<uint16_t>(load_be<2>(&packet.bytes.back() - 1));
       }
       if (!frames.empty()) end->transport.receive(frames, now_);
     }

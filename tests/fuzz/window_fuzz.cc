@@ -354,7 +354,7 @@ class Script {
     if ((*port)->lend({&frame, 1}) == 0) return;
     const auto bytes = input_.bytes(64);
     std::copy(bytes.begin(), bytes.end(), frame->head);
-    frame->head_bytes = static_cast<uint16_t>(bytes.size());
+    frame->head_bytes = static_cast<uint8_t>(bytes.size());
     frame->piece_count = frame->tail_bytes = 0;
     frame->to = (*port)->facts().self;
     frame->to.address.bytes[15] = static_cast<std::byte>(1 + input_.below(4));

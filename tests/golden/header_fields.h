@@ -127,6 +127,7 @@ void visit_fields(LdcpCetph& header, Visit&& visit) {
 template <class Visit>
 void visit_fields(CaqmCetph& header, Visit&& visit) {
   visit("ack_seq", header.ack_seq);
+  visit("switch_queue", header.switch_queue);
   visit("last_hop", header.last_hop);
   visit("increase", header.increase);
   visit("marked", header.marked);

@@ -133,7 +133,7 @@ TEST_CASE("the golden ICRCs cover the golden headers, and the library sends and 
     TxFrame* frame = nullptr;
     REQUIRE(pool.lend({&frame, 1}) == 1);
     std::copy(packet.begin(), packet.end(), frame->head);
-    frame->head_bytes = static_cast<uint16_t>(packet.size());
+    frame->head_bytes = static_cast<uint8_t>(packet.size());
     frame->to = to;
     seal(*frame, from, prefix);
     CHECK(to_hex(std::span(frame->tail).first(frame->tail_bytes)) == to_hex(icrc));

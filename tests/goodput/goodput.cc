@@ -99,7 +99,7 @@ class End final : public transport::PacketSource, public transport::PacketSink {
     for (transport::PacketSlot& packet : packets) {
       if (packet.slice == transport::SliceRef{}) continue;
       std::memset(packet.frame->head + packet.frame->head_bytes, 0, 16);
-      packet.frame->head_bytes = static_cast<uint16_t>(packet.frame->head_bytes + 16);
+      packet.frame->head_bytes = static_cast<uint8_t>(packet.frame->head_bytes + 16);
       ++written;
     }
   }

@@ -244,7 +244,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
   // PacketSource
   void write(std::span<transport::PacketSlot> packets) override {
     for (transport::PacketSlot& packet : packets) {
-      packet.frame->head_bytes = static_cast<uint16_t>(packet.frame->head_bytes + 8);
+      packet.frame->head_bytes = static_cast<uint8_t>(packet.frame->head_bytes + 8);
     }
   }
   // PacketSink

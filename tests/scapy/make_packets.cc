@@ -151,7 +151,7 @@ class Maker {
   }
 
   void finish(const char* kind, Rtph header, const std::string& layers) {
-    frame_->head_bytes = static_cast<uint16_t>(used_);
+    frame_->head_bytes = static_cast<uint8_t>(used_);
     frame_->tail_bytes = header.padding = static_cast<uint8_t>(-frame_->bytes() & 3);
     frame_->tail.fill(std::byte{0});
     header.emit(head().first<Rtph::size>());

@@ -137,7 +137,7 @@ def _cetph(rng):
     if form is ub.LdcpCETPH:
         return form(ack_seq=_bits(rng, 32), ce_seq=_bits(rng, 32))
     if form is ub.CaqmCETPH:
-        return form(ack_seq=_bits(rng, 32), reserved=_bits(rng, 6), last_hop=_bits(rng, 1),
+        return form(ack_seq=_bits(rng, 32), switch_queue=_bits(rng, 6), last_hop=_bits(rng, 1),
                     increase=_bits(rng, 1), marked=_bits(rng, 8), hint=_bits(rng, 16))
     return form(ack_seq=_bits(rng, 32), switch_queue=_bits(rng, 6), last_hop=_bits(rng, 1),
                 increase=_bits(rng, 1), marked=_bits(rng, 8), switched=_bits(rng, 1),

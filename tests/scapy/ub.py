@@ -133,10 +133,12 @@ class LdcpCETPH(_CETPH):
 
 
 class CaqmCETPH(_CETPH):
+    """UBQ, in six reserved bits, is OURS."""
+
     name = "CETPH (C-AQM)"
     fields_desc = [
         XIntField("ack_seq", 0),
-        BitField("reserved", 0, 6),
+        BitField("switch_queue", 0, 6),  # UBQ; 0: no switch took part
         BitField("last_hop", 0, 1),  # Loc
         BitField("increase", 0, 1),  # I
         ByteField("marked", 0),  # C
@@ -145,7 +147,7 @@ class CaqmCETPH(_CETPH):
 
 
 class RateCETPH(_CETPH):
-    """OURS: UBQ lies in the reserved bits of C-AQM's form, and S in the first bit of its Hint."""
+    """OURS: as C-AQM's form, and S in the first bit of the Hint."""
 
     name = "CETPH (rate)"
     fields_desc = [

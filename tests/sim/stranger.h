@@ -105,7 +105,7 @@ class Stranger {
                   .tpmsn = how.slice};
       header.emit(HeaderBytes<Rtph::size>(frame.head, Rtph::size));
       const std::span<std::byte> rest(frame.head + Rtph::size, TxFrame::head_room - Rtph::size);
-      frame.head_bytes = static_cast<uint16_t>(Rtph::size + request.emit(rest));
+      frame.head_bytes = static_cast<uint8_t>(Rtph::size + request.emit(rest));
       frame.pieces[0] = {data.data(), static_cast<uint32_t>(data.size())};
       frame.piece_count = data.empty() ? 0 : 1;
       frame.tail_bytes = header.padding;

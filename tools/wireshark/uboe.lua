@@ -124,6 +124,7 @@ local CETPH_LDCP = header("cetph_ldcp", "CETPH, congestion (LDCP)", 8, {
 })
 local CETPH_CAQM = header("cetph_caqm", "CETPH, congestion (C-AQM)", 8, {
   number("ack_seq", "Ack_Seq, units of 2 bytes", 0, 4),
+  number("switch_queue", "UBQ, code of the time in queues of switches", 4, 1, 0xfc),
   flag("last_hop", "Loc: at the last switch", 4, 0x02),
   flag("increase", "I: increases were granted", 4, 0x01),
   number("marked", "C: packets that met congestion", 5, 1),

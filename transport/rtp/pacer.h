@@ -34,9 +34,9 @@ class Pacer {
     return paces_ ? controller().allowance(now).not_before : Time{};
   }
   bool may_depart(Time now) const { return !paces_ || now >= departure(now); }
-  // A packet is about to leave.
-  void depart(const congestion::Sent& packet) {
-    if (paces_) controller().request(packet);
+  // A packet is about to leave. Returns what it asks of the switches.
+  congestion::Signal depart(const congestion::Sent& packet) {
+    return paces_ ? controller().request(packet) : congestion::Signal{};
   }
 
  private:

@@ -1,6 +1,7 @@
 #include "transport/rtp/reports.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace urma::transport {
 namespace {
@@ -11,9 +12,38 @@ uint32_t units(Time now) {
   return static_cast<uint32_t>(static_cast<uint64_t>(now.time_since_epoch().count()) >> unit_shift);
 }
 
+// Returns the needs of a sender with reports of form caqm or rate.
+congestion::Needs needs_of(ReportForm form) {
+  return form == ReportForm::rate ? congestion::Needs::rates : congestion::Needs::increases;
+}
+
+congestion::Feedback feedback_of(const CaqmCetph& report) {
+  if (report.switch_queue == 0) return {};
+  return {.marked_packets = report.marked,
+          .increase = report.increase,
+          .last_hop = report.last_hop,
+          .switched = true,
+          .hint = report.hint,
+          .switch_queue = report.switch_queue};
+}
+
+// All marks are of ECN if no packet with C named a rate.
+congestion::Feedback feedback_of(const RateCetph& report, uint32_t packet_bytes) {
+  const uint64_t marked_bytes = uint64_t{report.marked} * packet_bytes;
+  if (!report.switched) return {.marked_bytes = marked_bytes};
+  const bool by_ecn = report.hint == 0;
+  return {.marked_packets = by_ecn ? 0u : report.marked,
+          .marked_bytes = by_ecn ? marked_bytes : 0,
+          .increase = report.increase,
+          .last_hop = report.last_hop,
+          .switched = true,
+          .hint = report.hint,
+          .switch_queue = report.switch_queue};
+}
+
 }  // namespace
 
-bool ReportsGiven::add(uint32_t bytes, Ecn ecn, Time now) {
+bool ReportsGiven::add(uint32_t bytes, Ecn ecn, Time now, const congestion::Signal& signal) {
   const bool marked = ecn == Ecn::ce;
   received_.add_packet(bytes);
   if (form_ == ReportForm::cnp) {
@@ -24,16 +54,23 @@ bool ReportsGiven::add(uint32_t bytes, Ecn ecn, Time now) {
     marked_ = units(now);
     return false;
   }
-  if (marked && form_ == ReportForm::ldcp) {
+  if (form_ != ReportForm::ldcp) return add_signal(bytes, marked, signal);
+  if (marked) {
     ByteCount sum(marked_);
     sum.add_packet(bytes);
     marked_ = static_cast<uint32_t>(uint64_t{sum});
-  } else if (marked) {
-    marked_ = std::min<uint32_t>(marked_ + 1, UINT8_MAX);
   }
-  const bool changed = marked != congested_;
-  congested_ = marked;
-  return changed;
+  return std::exchange(congested_, marked) != marked;
+}
+
+bool ReportsGiven::add_signal(uint32_t bytes, bool ecn_marked, congestion::Signal signal) {
+  if (form_ == ReportForm::rate && ecn_marked && !signal.congested) {
+    signal.congested = true;
+    signal.hint = 0;
+  }
+  echo_.add(signal, bytes, needs_of(form_));
+  const bool changed = std::exchange(congested_, signal.congested) != signal.congested;
+  return changed || echo_.full();
 }
 
 void ReportsGiven::write(HeaderBytes<LdcpCetph::size> out) {
@@ -41,8 +78,27 @@ void ReportsGiven::write(HeaderBytes<LdcpCetph::size> out) {
     LdcpCetph{.ack_seq = received_, .ce_seq = ByteCount(marked_)}.emit(out);
     return;
   }
-  RateCetph{.ack_seq = received_, .marked = static_cast<uint8_t>(marked_)}.emit(out);
-  marked_ = 0;
+  const congestion::Feedback news = echo_.take(needs_of(form_));
+  const auto marked = static_cast<uint8_t>(news.marked_packets);
+  if (form_ == ReportForm::rate) {
+    RateCetph{.ack_seq = received_,
+              .switch_queue = news.switch_queue,
+              .last_hop = news.last_hop,
+              .increase = news.increase,
+              .marked = marked,
+              .switched = news.switched,
+              .hint = news.hint}
+        .emit(out);
+    return;
+  }
+  const uint8_t queue = news.switched ? std::max<uint8_t>(news.switch_queue, 1) : 0;
+  CaqmCetph{.ack_seq = received_,
+            .switch_queue = queue,
+            .last_hop = news.last_hop,
+            .increase = news.increase,
+            .marked = marked,
+            .hint = news.hint}
+      .emit(out);
 }
 
 size_t ReportsGiven::write_notification(Rtph header, std::span<std::byte> out) {
@@ -60,17 +116,17 @@ std::optional<congestion::Feedback> ReportsTaken::take(HeaderView<LdcpCetph::siz
   const int64_t arrived = ldcp.ack_seq - received_;
   if (arrived < 0) return std::nullopt;
   received_ = ldcp.ack_seq;
-  int64_t marked = 0;
-  if (form_ == ReportForm::ldcp) {
-    marked = ldcp.ce_seq - marked_;
-    marked_ = ldcp.ce_seq;
-  } else {
-    // No port of this version carries CCI, so all marks are of ECN, and the fields about switches
-    // have no meaning.
-    marked = int64_t{RateCetph::parse(report).marked} * packet_bytes;
+  if (form_ == ReportForm::caqm) return feedback_of(CaqmCetph::parse(report));
+  const auto most = static_cast<uint64_t>(arrived);
+  if (form_ == ReportForm::rate) {
+    congestion::Feedback news = feedback_of(RateCetph::parse(report), packet_bytes);
+    news.marked_bytes = std::min(news.marked_bytes, most);
+    return news;
   }
-  return congestion::Feedback{.marked_bytes =
-                                  static_cast<uint64_t>(std::clamp<int64_t>(marked, 0, arrived))};
+  const int64_t marked = ldcp.ce_seq - marked_;
+  marked_ = ldcp.ce_seq;
+  return congestion::Feedback{
+      .marked_bytes = std::min(static_cast<uint64_t>(std::max<int64_t>(marked, 0)), most)};
 }
 
 }  // namespace urma::transport

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "congestion/controller.h"
+#include "congestion/echo.h"
 #include "urma/core/time.h"
 #include "wire/cetph.h"
 #include "wire/frame.h"
@@ -21,13 +22,14 @@ class ReportsGiven {
   bool any() const { return form_ != ReportForm::none; }
   // Returns how many bytes each acknowledgement has for the report.
   size_t bytes_in_acks() const {
-    const bool in_acks = form_ == ReportForm::ldcp || form_ == ReportForm::rate;
+    const bool in_acks = any() && form_ != ReportForm::cnp;
     return in_acks ? LdcpCetph::size : 0;
   }
   // Counts a packet that has arrived for the first time. `bytes`: from its RTPH to its ICRC.
-  // Returns whether the next acknowledgement is to leave immediately: the way has become congested,
-  // or is not congested any more. There must be a form.
-  bool add(uint32_t bytes, Ecn ecn, Time now);
+  // `signal`: what switches said on it. Returns whether the next acknowledgement is to leave
+  // immediately: the way has become congested, or is not congested any more, or the sums are nearly
+  // full. There must be a form.
+  bool add(uint32_t bytes, Ecn ecn, Time now, const congestion::Signal& signal = {});
   // Writes the report of the next acknowledgement. `bytes_in_acks` must not return 0.
   void write(HeaderBytes<LdcpCetph::size> out);
 
@@ -40,15 +42,18 @@ class ReportsGiven {
   // At most one CNP leaves in so much time (DCQCN).
   static constexpr Duration between_notifications = std::chrono::microseconds(50);
 
+  bool add_signal(uint32_t bytes, bool ecn_marked, congestion::Signal signal);
+
   ByteCount received_;
-  // ldcp (UB 4.6.3): of packets that were marked. rate: how many packets were marked since the last
-  // report. cnp: when the last CNP became due, in units of 1024 ns that wrap.
+  // ldcp (UB 4.6.3): of packets that were marked. cnp: when the last CNP became due, in units of
+  // 1024 ns that wrap.
   uint32_t marked_ = 0;
+  congestion::Echo echo_;  // caqm, rate: since the last report
   const ReportForm form_;
   bool congested_ = false;  // the last packet was marked
   bool notification_due_ = false;
 };
-static_assert(sizeof(ReportsGiven) == 12);
+static_assert(sizeof(ReportsGiven) == 20);
 
 // Reads the reports that the sender of a channel receives. A report may arrive late, twice, or with
 // values that its sender has made up: it never says that more bytes were marked than arrived since

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "wire/cci.h"
 #include "wire/icrc.h"
 
 namespace urma::transport {
@@ -47,10 +48,11 @@ struct Tp::Plan {
   bool held_back = false;  // another retransmission has to wait, so new packets have to, too
 
   bool full() const { return count == frames.size() || count == Burst::capacity; }
-  void add(SentWindow::Packet& packet, Psn psn, bool repeated) {
+  void add(SentWindow::Packet& packet, Psn psn, bool repeated, uint16_t cci) {
     frames[count]->head_bytes = Rtph::size;
     frames[count]->piece_count = 0;
     frames[count]->tail_bytes = 0;
+    frames[count]->cci = cci;
     burst.slots[count] = {.slice = packet.slice,
                           .index = packet.index,
                           .again = repeated,
@@ -98,7 +100,11 @@ bool Tp::handle_data(const Rtph& header, const RxFrame& frame, Time now) {
       if (receipts_.has_hole()) ++counters_.out_of_order;
       if (reports_given_.any()) {
         if (frame.ecn == Ecn::ce) ++counters_.marked;
-        if (reports_given_.add(frame.bytes, frame.ecn, now)) receipts_.hurry();
+        const auto signal = signal_of<congestion::Signal>(frame.cci, frame.switch_queue);
+        if (reports_given_.add(frame.bytes, frame.ecn, now,
+                               signal.value_or(congestion::Signal{}))) {
+          receipts_.hurry();
+        }
       }
       return true;
     case Receipts::Arrival::duplicate:
@@ -317,6 +323,12 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
   return plan.count;
 }
 
+uint16_t Tp::request(const congestion::Sent& packet) {
+  const congestion::Signal asked = pacer_.depart(packet);
+  const ReportForm form = reports_taken_.form();
+  return form == ReportForm::caqm || form == ReportForm::rate ? cci_with(asked) : uint16_t{0};
+}
+
 // UB 4.4.15: new packets wait until all lost packets have been sent again.
 void Tp::plan_lost(Plan& plan, Time now) {
   uint64_t inflight = sent_.inflight_bytes();
@@ -335,17 +347,17 @@ void Tp::plan_lost(Plan& plan, Time now) {
       plan.held_back = window_limited_ = true;
       return;
     }
-    pacer_.depart({.now = now,
-                   .number = psn.value,
-                   .bytes = at->bytes,
-                   .again = true,
-                   .inflight_bytes = inflight});
+    const uint16_t cci = depart({.now = now,
+                                 .number = psn.value,
+                                 .bytes = at->bytes,
+                                 .again = true,
+                                 .inflight_bytes = inflight});
     inflight += at->bytes;
     plan.bytes_again += at->bytes;
     if (at->copies < UINT8_MAX) ++at->copies;
     at->route = routes().pick(at->bytes) & 0x7f;
     routes().plan(at->route, at->bytes);
-    plan.add(*at, psn, true);
+    plan.add(*at, psn, true, cci);
     plan.again = true;
     --left;
     sent_again_.sent_again(psn);
@@ -374,12 +386,12 @@ void Tp::plan_new(Plan& plan, Time now) {
                                              .last = pulling_.next + 1 == pulling_.packets},
                                             now, pools_.sent);
     if (packet == nullptr) return;
-    pacer_.depart({.now = now,
-                   .number = psn.value,
-                   .bytes = bytes,
-                   .again = false,
-                   .inflight_bytes = inflight});
-    plan.add(*packet, psn, false);
+    const uint16_t cci = depart({.now = now,
+                                 .number = psn.value,
+                                 .bytes = bytes,
+                                 .again = false,
+                                 .inflight_bytes = inflight});
+    plan.add(*packet, psn, false, cci);
     if (++pulling_.next == pulling_.packets) pulling_.packets = 0;
   }
 }
@@ -410,12 +422,12 @@ void Tp::plan_keep_alive(Plan& plan, Time now) {
                   .last = true},
                  now, pools_.sent);
   if (packet == nullptr) return;
-  pacer_.depart({.now = now,
-                 .number = psn.value,
-                 .bytes = header_allowance,
-                 .again = false,
-                 .inflight_bytes = inflight});
-  plan.add(*packet, psn, false);
+  const uint16_t cci = depart({.now = now,
+                               .number = psn.value,
+                               .bytes = header_allowance,
+                               .again = false,
+                               .inflight_bytes = inflight});
+  plan.add(*packet, psn, false, cci);
 }
 
 void Tp::finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now) {
@@ -455,16 +467,17 @@ void Tp::fill_ack(TxFrame& frame) {
   const std::span<std::byte> head(frame.head, TxFrame::head_room);
   frame.piece_count = 0;
   if (reports_given_.notification_due()) {
-    frame.head_bytes = static_cast<uint16_t>(reports_given_.write_notification(header, head));
+    frame.head_bytes = static_cast<uint8_t>(reports_given_.write_notification(header, head));
   } else {
     const size_t report = reports_given_.bytes_in_acks();
     frame.head_bytes =
-        static_cast<uint16_t>(receipts_.write(header, mode_, head, pools_.bitmaps, report));
+        static_cast<uint8_t>(receipts_.write(header, mode_, head, pools_.bitmaps, report));
     if (report > 0) reports_given_.write(head.subspan<Rtph::size, LdcpCetph::size>());
     ++counters_.acks_sent;
   }
   frame.tail_bytes = 0;
   frame.ecn = Ecn::not_ect;
+  frame.cci = 0;
   end_frame(frame, routes().for_answer());
 }
 

@@ -116,6 +116,11 @@ class Tp final : public PacketChannel {
   bool can_send_lost() const;
   bool can_send_new() const;
   bool can_send() const { return keep_alive_due_ || can_send_lost() || can_send_new(); }
+  // A packet is about to leave. Returns its CCI.
+  uint16_t depart(const congestion::Sent& packet) {
+    return pacer_.paces() ? request(packet) : uint16_t{0};
+  }
+  uint16_t request(const congestion::Sent& packet);
   [[gnu::cold]] void plan_lost(Plan& plan, Time now);
   void plan_new(Plan& plan, Time now);
   [[gnu::cold]] void plan_keep_alive(Plan& plan, Time now);

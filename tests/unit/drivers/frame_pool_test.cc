@@ -50,7 +50,7 @@ TEST_CASE("a flattened frame is its head, its pieces in order and its tail") {
   for (int round = 0; round < 200; ++round) {
     std::vector<std::byte> expected;
     const auto next = [&] { return expected.emplace_back(static_cast<std::byte>(prng.next())); };
-    frame->head_bytes = static_cast<uint16_t>(prng.below(TxFrame::head_room + 1));
+    frame->head_bytes = static_cast<uint8_t>(prng.below(TxFrame::head_room + 1));
     for (size_t i = 0; i < frame->head_bytes; ++i) frame->head[i] = next();
     std::vector<std::vector<std::byte>> pieces(prng.below(max_pieces + 1));
     frame->piece_count = 0;

@@ -20,7 +20,7 @@ class Source final : public transport::PacketSource {
   void write(std::span<PacketSlot> packets) override {
     for (PacketSlot& packet : packets) {
       std::memset(packet.frame->head + packet.frame->head_bytes, 0, 16);
-      packet.frame->head_bytes = static_cast<uint16_t>(packet.frame->head_bytes + 16);
+      packet.frame->head_bytes = static_cast<uint8_t>(packet.frame->head_bytes + 16);
     }
   }
 };

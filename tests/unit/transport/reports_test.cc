@@ -11,6 +11,7 @@
 #include "tests/catch.h"
 #include "tests/fuzz/packet.h"
 #include "tests/fuzz/tp_end.h"
+#include "wire/cci.h"
 
 namespace urma::test {
 namespace {
@@ -90,12 +91,59 @@ TEST_CASE("a report that its sender has made up marks no more bytes than it says
       const auto news = taken.take(bytes, 1120);
       REQUIRE(news);
       CHECK(news->marked_bytes <= step);
+      if (news->switched) continue;
       CHECK(news->marked_packets == 0);
       CHECK(news->hint == 0);
       CHECK_FALSE(news->increase);
-      CHECK_FALSE(news->switched);
     }
   }
+}
+
+constexpr congestion::Signal grants{.increase = true, .switched = true, .hint = 4};
+constexpr congestion::Signal marks{
+    .congested = true, .last_hop = true, .switched = true, .hint = 70, .switch_queue = 9};
+
+// Returns what the sender learns if packets of 1024 bytes arrive with these signals.
+congestion::Feedback reported(ReportForm form, std::initializer_list<congestion::Signal> signals,
+                              Ecn ecn = Ecn::ect0) {
+  ReportsGiven given(form);
+  ReportsTaken taken(form);
+  for (const auto& signal : signals) given.add(1024, ecn, Time{}, signal);
+  return taken.take(report_of(given), 1024).value();
+}
+
+TEST_CASE("the answers of switches reach the sender, as sums since the last report") {
+  const auto granted = reported(ReportForm::caqm, {grants, grants});
+  CHECK(granted.switched);
+  CHECK(granted.increase);
+  CHECK(granted.hint == 8);
+  const auto marked = reported(ReportForm::caqm, {grants, marks, marks});
+  CHECK(marked.marked_packets == 2);
+  CHECK(marked.last_hop);
+  CHECK(marked.switch_queue == 9);
+  CHECK(marked.hint == 4);
+  CHECK(marked.marked_bytes == 0);
+  const auto named = reported(ReportForm::rate, {grants, marks});
+  CHECK(named.switched);
+  CHECK(named.marked_packets == 1);
+  CHECK(named.hint == 70);
+  CHECK(named.switch_queue == 9);
+  CHECK(reported(ReportForm::rate, {grants, grants}).hint == 2 * 1024 / 32);
+}
+
+TEST_CASE("without a switch nothing was granted, and only marks of ECN count") {
+  congestion::Signal unanswered{.increase = true, .hint = 4};
+  for (const ReportForm form : {ReportForm::caqm, ReportForm::rate}) {
+    const auto news = reported(form, {unanswered, unanswered});
+    CHECK_FALSE(news.switched);
+    CHECK_FALSE(news.increase);
+    CHECK(news.hint == 0);
+  }
+  // A hop without a port meter marks, behind a switch that has granted.
+  const auto marked = reported(ReportForm::rate, {grants, grants}, Ecn::ce);
+  CHECK(marked.switched);
+  CHECK(marked.marked_packets == 0);
+  CHECK(marked.marked_bytes == 2 * 1024);
 }
 
 TEST_CASE("CNPs of a channel are at least 50 us apart") {
@@ -126,6 +174,8 @@ struct Told {
   int acknowledged = 0;
   int with_feedback = 0;
   uint64_t marked_bytes = 0;
+  uint64_t marked_packets = 0;
+  uint64_t hints = 0;
   int notified = 0;
   int requests = 0;
   uint64_t window_bytes = 1 << 20;
@@ -135,14 +185,16 @@ Told told;
 
 class Recorder final : public congestion::Controller {
  public:
-  congestion::Signal request(const congestion::Sent&) override {
+  congestion::Signal request(const congestion::Sent& event) override {
     ++told.requests;
-    return {};
+    return {.increase = !event.again, .hint = 5};
   }
   void handle(const congestion::Acknowledged& event) override {
     ++told.acknowledged;
     if (event.feedback == nullptr) return;
     ++told.with_feedback;
+    told.hints += event.feedback->hint;
+    told.marked_packets += event.feedback->marked_packets;
     told.marked_bytes += event.feedback->marked_bytes;
   }
   void handle(const congestion::Lost&) override {}
@@ -163,10 +215,15 @@ constexpr congestion::ControllerKind reads_marks{"reads_marks", "", make_recorde
                                                  congestion::Needs::marks};
 constexpr congestion::ControllerKind reads_notes{"reads_notes", "", make_recorder,
                                                  congestion::Needs::notifications, true};
+constexpr congestion::ControllerKind reads_increases{"reads_increases", "", make_recorder,
+                                                     congestion::Needs::increases, true};
 const congestion::ControllerKind& reads_loss = congestion::controllers().front();
 
-constexpr ReportForms all_forms =
-    ReportForms{}.with(ReportForm::ldcp).with(ReportForm::cnp).with(ReportForm::rate);
+constexpr ReportForms all_forms = ReportForms{}
+                                      .with(ReportForm::ldcp)
+                                      .with(ReportForm::cnp)
+                                      .with(ReportForm::caqm)
+                                      .with(ReportForm::rate);
 
 transport::Settings reporting_end(uint8_t side, const congestion::ControllerKind& kind,
                                   ReportForms reports = all_forms) {
@@ -186,6 +243,7 @@ transport::Settings reporting_end(uint8_t side, const congestion::ControllerKind
 struct Carried {
   fuzz::Packet packet;
   Ecn ecn;
+  uint16_t cci;
   unsigned opcode() const { return static_cast<unsigned>(packet.bytes[0]) & 0x7f; }
 };
 
@@ -213,13 +271,14 @@ struct ReportingPair {
     std::vector<Carried> out;
     const size_t filled = end.transport.fill(end, frames, now);
     for (TxFrame* frame : std::span(frames).first(filled)) {
-      out.push_back({fuzz::gathered(*frame, end.self), frame->ecn});
+      out.push_back({fuzz::gathered(*frame, end.self), frame->ecn, frame->cci});
     }
     return out;
   }
   void arrive(End& at, const Carried& carried) {
     RxFrame frame = fuzz::received(carried.packet);
     frame.ecn = carried.ecn;
+    frame.cci = carried.cci;
     at.transport.receive({&frame, 1}, now);
   }
   void exchange() {
@@ -367,6 +426,40 @@ TEST_CASE("a CNP leaves before the acknowledgement, and reaches the controller")
   pair.arrive(pair.left, answers[0]);
   CHECK(told.notified == 1);
   CHECK(pair.left.transport.counters().notifications == 1);
+  const auto acks = pair.sent_by(pair.right);
+  REQUIRE(acks.size() == 1);
+  CHECK(acks[0].opcode() == 2);
+}
+
+TEST_CASE("a packet asks the switches in its CCI, and their answers return in the report") {
+  ReportingPair pair(reporting_end(0, reads_increases), reporting_end(1, reads_loss));
+  pair.left.offer(transport::Class::request, 3 * 1024);
+  auto burst = pair.sent_by(pair.left);
+  REQUIRE(burst.size() == 3);
+  for (const Carried& one : burst) {
+    CHECK(one.cci == cci_of(CaqmCci{.enabled = true, .increase = true, .hint = 5}));
+  }
+  burst[0].cci = cci_with(congestion::Signal{.increase = true, .switched = true, .hint = 5});
+  burst[1].cci = cci_with(congestion::Signal{.congested = true, .switched = true});
+  burst[2].cci = cci_of(CaqmCci{.switched = true, .congested = true});  // not enabled
+  for (const Carried& one : burst) pair.arrive(pair.right, one);
+  pair.now += 1ms;
+  const auto acks = pair.sent_by(pair.right);
+  REQUIRE(acks.size() == 1);
+  CHECK(acks[0].cci == 0);
+  pair.arrive(pair.left, acks[0]);
+  CHECK(told.hints == 5);
+  CHECK(told.marked_packets == 1);
+}
+
+TEST_CASE("a CCI that was not negotiated has no effect") {
+  ReportingPair pair(reporting_end(0, reads_loss), reporting_end(1, reads_loss));
+  pair.left.offer(transport::Class::request, 1024);
+  auto burst = pair.sent_by(pair.left);
+  CHECK(burst.at(0).cci == 0);
+  burst[0].cci = 0xffff;
+  pair.arrive(pair.right, burst[0]);
+  pair.now += 1ms;
   const auto acks = pair.sent_by(pair.right);
   REQUIRE(acks.size() == 1);
   CHECK(acks[0].opcode() == 2);

@@ -35,7 +35,7 @@ class Upper final : public transport::PacketSink, public transport::PacketSource
     for (transport::PacketSlot& packet : packets) {
       if (packet.slice == transport::SliceRef{}) continue;
       std::memset(packet.frame->head + packet.frame->head_bytes, 0, 16);
-      packet.frame->head_bytes = static_cast<uint16_t>(packet.frame->head_bytes + 16);
+      packet.frame->head_bytes = static_cast<uint8_t>(packet.frame->head_bytes + 16);
     }
   }
 

@@ -41,7 +41,7 @@ Sealed random_packet(Prng& prng, bool four) {
   TxFrame* frame = nullptr;
   REQUIRE(pool.lend({&frame, 1}) == 1);
   frame->to = out.to;
-  frame->head_bytes = static_cast<uint16_t>(prng.between(16, 80));
+  frame->head_bytes = static_cast<uint8_t>(prng.between(16, 80));
   for (size_t i = 0; i < frame->head_bytes; ++i) frame->head[i] = std::byte{random8(prng)};
   frame->piece_count = frame->tail_bytes = 0;
   for (auto& piece : pieces) {
