@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/failed.h"
 #include "base/loopback.h"
+#include "base/socket_address.h"
 #include "engine/copy_choice.h"
 #include "engine/retransmission_choice.h"
 
@@ -35,16 +36,6 @@ Error bad_location(std::string_view what, std::string_view why) {
       .fix("urma://localhost/NAME, urma://ADDRESS/NAME or urma://ADDRESS:PORT/NAME");
 }
 
-Eid address_of(const sockaddr& address) {
-  Eid eid = ipv4(0, 0, 0, 0);
-  if (address.sa_family == AF_INET) {
-    std::memcpy(eid.bytes.data() + 12, &reinterpret_cast<const sockaddr_in&>(address).sin_addr, 4);
-  } else {
-    std::memcpy(eid.bytes.data(), &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr, 16);
-  }
-  return eid;
-}
-
 // Returns the address of a host, from the system's resolver.
 Result<Eid> resolve(const std::string& host, bool v4) {
   addrinfo hints{};
@@ -56,7 +47,7 @@ Result<Eid> resolve(const std::string& host, bool v4) {
         .fix("check its spelling, or write its address (", v4 ? "IPv4" : "IPv6",
              ", as this device has)");
   }
-  const Eid eid = address_of(*found->ai_addr);
+  const Eid eid = from_sockaddr(*found->ai_addr).address;
   freeaddrinfo(found);
   return eid;
 }
@@ -120,7 +111,8 @@ bool on_this_host(const Eid& address) {
   for (const ifaddrs* one = all; one != nullptr && !found; one = one->ifa_next) {
     if (one->ifa_addr == nullptr) continue;
     const int family = one->ifa_addr->sa_family;
-    found = (family == AF_INET || family == AF_INET6) && address_of(*one->ifa_addr) == address;
+    found = (family == AF_INET || family == AF_INET6) &&
+            from_sockaddr(*one->ifa_addr).address == address;
   }
   freeifaddrs(all);
   return found;

@@ -1,7 +1,6 @@
 #include "apps/urma_perf/raw_udp.h"
 
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -14,6 +13,7 @@
 
 #include "apps/common/failure.h"
 #include "apps/urma_perf/machine.h"
+#include "base/socket_address.h"
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
@@ -33,26 +33,6 @@ constexpr unsigned most_datagrams = 64;
 // An empty poll takes 0.3 us, so the clock need not be read each time.
 constexpr unsigned looks_per_clock = 16;
 constexpr int64_t lost_after = 20 * millisecond;
-
-union SocketAddress {
-  sockaddr any;
-  sockaddr_in v4;
-  sockaddr_in6 v6;
-};
-
-socklen_t to_sockaddr(const Endpoint& endpoint, SocketAddress& out) {
-  out = {};
-  if (endpoint.is_ipv4()) {
-    out.v4.sin_family = AF_INET;
-    out.v4.sin_port = htons(endpoint.port);
-    std::memcpy(&out.v4.sin_addr, endpoint.address.bytes.data() + 12, 4);
-    return sizeof out.v4;
-  }
-  out.v6.sin6_family = AF_INET6;
-  out.v6.sin6_port = htons(endpoint.port);
-  std::memcpy(&out.v6.sin6_addr, endpoint.address.bytes.data(), 16);
-  return sizeof out.v6;
-}
 
 Failure system_failure(std::string_view doing) {
   return {Exit::error,

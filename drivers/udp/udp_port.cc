@@ -503,7 +503,7 @@ bool UdpPort::fetch(unsigned from) {
     return false;
   }
   for (unsigned i = 0; i < static_cast<unsigned>(got); ++i) {
-    put_in_line(from_sockaddr(inbound.addresses[i]), inbound.headers[i].msg_len,
+    put_in_line(from_sockaddr(inbound.addresses[i].any), inbound.headers[i].msg_len,
                 inbound.report_of(i));
   }
   // Asking for more messages than there are costs time for headers and for the empty queue.

@@ -39,33 +39,6 @@ Error system_error(std::string what, int why) {
 
 }  // namespace
 
-socklen_t to_sockaddr(const Endpoint& endpoint, SocketAddress& out) {
-  out = {};
-  if (endpoint.is_ipv4()) {
-    out.v4.sin_family = AF_INET;
-    out.v4.sin_port = htons(endpoint.port);
-    std::memcpy(&out.v4.sin_addr, endpoint.address.bytes.data() + 12, 4);
-    return sizeof out.v4;
-  }
-  out.v6.sin6_family = AF_INET6;
-  out.v6.sin6_port = htons(endpoint.port);
-  std::memcpy(&out.v6.sin6_addr, endpoint.address.bytes.data(), 16);
-  return sizeof out.v6;
-}
-
-Endpoint from_sockaddr(const SocketAddress& in) {
-  Endpoint endpoint;
-  if (in.any.sa_family == AF_INET) {
-    endpoint.address = ipv4(0, 0, 0, 0);
-    std::memcpy(endpoint.address.bytes.data() + 12, &in.v4.sin_addr, 4);
-    endpoint.port = ntohs(in.v4.sin_port);
-  } else {
-    std::memcpy(endpoint.address.bytes.data(), &in.v6.sin6_addr, 16);
-    endpoint.port = ntohs(in.v6.sin6_port);
-  }
-  return endpoint;
-}
-
 Result<Socket> Socket::make(const Settings& settings) {
   const int family = settings.is_ipv4() ? AF_INET : AF_INET6;
   const int descriptor =
@@ -128,7 +101,7 @@ Socket::Interface Socket::interface_of(const Endpoint& self) const {
     SocketAddress address;
     std::memcpy(&address, one->ifa_addr, family == AF_INET ? sizeof address.v4 : sizeof address.v6);
     // The loopback interface has all of 127/8, but lists only 127.0.0.1.
-    const bool ours = from_sockaddr(address).address == self.address ||
+    const bool ours = from_sockaddr(address.any).address == self.address ||
                       (loopback4 && (one->ifa_flags & IFF_LOOPBACK) != 0);
     if (!ours) continue;
     ifreq request{};
@@ -171,7 +144,7 @@ Result<Endpoint> Socket::bind(const Settings& settings) {
   SocketAddress bound{};
   socklen_t length = sizeof bound;
   getsockname(descriptor_, &bound.any, &length);
-  return from_sockaddr(bound);
+  return from_sockaddr(bound.any);
 }
 
 bool Socket::share(const Socket& other, const Endpoint& address) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/socket_address.h"
 #include "drivers/driver.h"
 
 #ifndef UDP_SEGMENT
@@ -32,15 +33,6 @@ struct Settings {
 
   bool is_ipv4() const { return address == Eid{} || Endpoint{address, 0}.is_ipv4(); }
 };
-
-union SocketAddress {
-  sockaddr any;
-  sockaddr_in v4;
-  sockaddr_in6 v6;
-};
-// Returns the length of the address.
-socklen_t to_sockaddr(const Endpoint& endpoint, SocketAddress& out);
-Endpoint from_sockaddr(const SocketAddress& in);
 
 // A UDP socket for UB packets: non-blocking, with DF set, and with an error queue (IP_RECVERR).
 class Socket {

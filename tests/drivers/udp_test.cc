@@ -206,10 +206,10 @@ void talk(PortPair& ports, drivers::PacketPort& a, drivers::PacketPort& b, unsig
 
 // Returns whether the port has a socket that is connected to the other port.
 bool talks_to(const drivers::PacketPort& port, const drivers::PacketPort& other) {
-  drivers::udp::SocketAddress partner{};
+  SocketAddress partner{};
   socklen_t length = sizeof partner;
   return getpeername(port.descriptors()[1], &partner.any, &length) == 0 &&
-         drivers::udp::from_sockaddr(partner) == other.facts().self;
+         from_sockaddr(partner.any) == other.facts().self;
 }
 
 TEST_CASE("during talk with one peer, datagrams of all others arrive as before") {
@@ -356,8 +356,8 @@ TEST_CASE("a datagram from any sender is received by the first poll after a paus
 
 // Returns whether a second socket can bind the address with an option that would share it.
 bool can_be_taken(const Endpoint& address, int option) {
-  drivers::udp::SocketAddress at{};
-  const socklen_t length = drivers::udp::to_sockaddr(address, at);
+  SocketAddress at{};
+  const socklen_t length = to_sockaddr(address, at);
   const int thief = socket(at.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   constexpr int on = 1;
   setsockopt(thief, SOL_SOCKET, option, &on, sizeof on);
@@ -403,15 +403,15 @@ TEST_CASE("talk ends when the partner leaves, and begins again when it is back")
 class PlainSocket {
  public:
   explicit PlainSocket(const Eid& address) {
-    drivers::udp::SocketAddress at{};
-    socklen_t length = drivers::udp::to_sockaddr({address, 0}, at);
+    SocketAddress at{};
+    socklen_t length = to_sockaddr({address, 0}, at);
     four_ = at.any.sa_family == AF_INET;
     descriptor_ = socket(at.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     constexpr int on = 1;
     setsockopt(descriptor_, level(), four_ ? IP_RECVTOS : IPV6_RECVTCLASS, &on, sizeof on);
     REQUIRE(bind(descriptor_, &at.any, length) == 0);
     REQUIRE(getsockname(descriptor_, &at.any, &length) == 0);
-    self_ = drivers::udp::from_sockaddr(at);
+    self_ = from_sockaddr(at.any);
   }
   PlainSocket(const PlainSocket&) = delete;
   PlainSocket& operator=(const PlainSocket&) = delete;
@@ -419,8 +419,8 @@ class PlainSocket {
 
   const Endpoint& self() const { return self_; }
   void send(const Endpoint& to, const Packet& packet, int tos) const {
-    drivers::udp::SocketAddress at{};
-    const socklen_t length = drivers::udp::to_sockaddr(to, at);
+    SocketAddress at{};
+    const socklen_t length = to_sockaddr(to, at);
     setsockopt(descriptor_, level(), four_ ? IP_TOS : IPV6_TCLASS, &tos, sizeof tos);
     REQUIRE(sendto(descriptor_, packet.data(), packet.size(), 0, &at.any, length) > 0);
   }

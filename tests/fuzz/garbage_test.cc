@@ -19,7 +19,6 @@ namespace urma::fuzz {
 namespace {
 
 using namespace std::chrono_literals;
-using drivers::udp::SocketAddress;
 
 void fill(std::span<std::byte> bytes, uint64_t seed) {
   Prng prng(seed);
@@ -115,7 +114,7 @@ class Stranger {
     socklen_t length = to_sockaddr({address, 0}, at);
     bound_ = bind(socket_, &at.any, length) == 0;
     getsockname(socket_, &at.any, &length);
-    self_ = drivers::udp::from_sockaddr(at);
+    self_ = from_sockaddr(at.any);
   }
   Stranger(const Stranger&) = delete;
   Stranger& operator=(const Stranger&) = delete;
