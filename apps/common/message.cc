@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "apps/common/program.h"
+
 namespace urma::apps {
 
 using nlohmann::json;
@@ -36,6 +38,20 @@ Failure not_understood(const std::string& peer, const std::string& type, const N
           fmt::format("the answer of {} to \"{}\" is not understood: {}. Fix: use the same {} on "
                       "both sides",
                       peer, type, why.what(), wording.program)};
+}
+
+std::string check_version(const Message& greeting, const Speaker& speaker, const Wording& wording) {
+  int speaks = 0;
+  std::string version;
+  read_field(greeting.body, "speaks", speaks);
+  read_field(greeting.body, "version", version);
+  if (speaks == speaker.protocol) return version;
+  throw Failure(
+      Exit::version_mismatch,
+      fmt::format("it speaks version {} of {}'s protocol (liburma {}), this {} version {} "
+                  "(liburma {}). Fix: upgrade the {}",
+                  speaker.protocol, wording.program, library_version(), speaker.peer, speaks,
+                  version, speaks < speaker.protocol ? speaker.peer : speaker.self));
 }
 
 void to_json(json& out, const Failed& in) {

@@ -51,6 +51,17 @@ Message parse_message(std::string_view text);
 Failure not_understood(const std::string& peer, const std::string& type, const NotUnderstood& why,
                        const Wording& wording);
 
+// The version of the messages that this side of a program speaks, and the two sides' names.
+struct Speaker {
+  int protocol = 0;
+  std::string_view self;  // "server"
+  std::string_view peer;  // "client"
+};
+// Returns the version of the library that the sender of this greeting uses. Throws a Failure if it
+// speaks another protocol. Reads only the fields "speaks" and "version", which no version changes,
+// so it is called before any other field is read.
+std::string check_version(const Message& greeting, const Speaker& speaker, const Wording& wording);
+
 // Reads a value, and accepts nothing that the C++ type cannot have: a number that is negative, too
 // large or a fraction is an error, not another number. Throws NotUnderstood, which says `name`.
 template <class T>

@@ -210,21 +210,11 @@ void Receiver::accept(const Completion& arrival, const Message& question) {
   dialogue_.send(back, failed_message(question.id, std::move(why)));
 }
 
-// Begins the transfer that is offered, and returns the answer. Looks at the version before anything
-// that another version may have changed.
+// Begins the transfer that is offered, and returns the answer.
 Message Receiver::accepted(const Completion& arrival, const Message& question,
                            const RemoteJetty& back) {
-  int speaks = 0;
-  std::string version;
-  read_field(question.body, "speaks", speaks);
-  read_field(question.body, "version", version);
-  if (speaks != protocol) {
-    throw Failure(Exit::version_mismatch,
-                  fmt::format("it speaks version {} of urma_notify's protocol (liburma {}), this "
-                              "sender version {} (liburma {}). Fix: upgrade the {}",
-                              protocol, library_version(), speaks, version,
-                              speaks < protocol ? "sender" : "receiver"));
-  }
+  check_version(question, {.protocol = protocol, .self = "receiver", .peer = "sender"},
+                dialogue_.wording());
   const auto offer = body_of<Offer>(question);
   if (transfers_.size() >= most_transfers) {
     throw Busy(Exit::error, fmt::format("it takes {} files already. Fix: wait until one is done",

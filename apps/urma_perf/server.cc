@@ -21,9 +21,18 @@ constexpr uint32_t completion_entries = 1 << 18;
 // While no client measures, the loop sleeps this long before it checks clients and signals.
 constexpr Duration idle_wait = std::chrono::milliseconds(100);
 constexpr uint32_t look_around_every = 4096;
-constexpr size_t most_clients = 64;
 
 }  // namespace
+
+Dialogue::Options Server::dialogue_options(Jfc& completions) {
+  constexpr uint32_t berths_one = 4;
+  return {.wording = wording(),
+          .berths = 2 * most_clients * berths_one,
+          .berths_one = berths_one,
+          .most_waiting = 16 * most_clients,
+          .most_waiting_one = 8,  // a client asks one question at a time
+          .completions = &completions};
+}
 
 Server::Server(const Options& options, const std::string& device, std::atomic<bool>& over)
     : options_(options),
@@ -32,7 +41,7 @@ Server::Server(const Options& options, const std::string& device, std::atomic<bo
       device_(captures_.watch(
           open_device(device, {*options.threads_mode, options.retransmit, options.congestion}))),
       completions_(must(device_.jfc(completion_entries), "the server's completion queue")),
-      dialogue_(device_, {.wording = wording(), .completions = &completions_}),
+      dialogue_(device_, dialogue_options(completions_)),
       taker_(options.threads_mode->polls) {
   const Service service = service_for("write_lat");
   const auto published = device_.publish(service.name, dialogue_.jetty(), everyone());
@@ -141,19 +150,9 @@ void Server::greet(const Session::Client& from, const Message& question) {
   dialogue_.send(client, reply);
 }
 
-// Looks at the version before anything that another version may have changed.
 Message Server::welcome(const Session::Client& from, const Message& question) {
-  int speaks = 0;
-  std::string version;
-  read_field(question.body, "speaks", speaks);
-  read_field(question.body, "version", version);
-  if (speaks != protocol) {
-    throw Failure(Exit::version_mismatch,
-                  fmt::format("it speaks version {} of urma_perf's protocol (liburma {}), this "
-                              "client version {} (liburma {}). Fix: upgrade the {}",
-                              protocol, library_version(), speaks, version,
-                              speaks < protocol ? "client" : "server"));
-  }
+  const std::string version = check_version(
+      question, {.protocol = protocol, .self = "server", .peer = "client"}, dialogue_.wording());
   if (sessions_.size() >= most_clients) {
     throw Failure(
         Exit::error,

@@ -26,6 +26,11 @@ class Server {
   // Runs until Ctrl-C or `over`; with --once, until the first client has left.
   void run();
 
+  static constexpr size_t most_clients = 64;
+  // Half of the berths, and of the room for messages that wait, is enough for all clients together.
+  // So stalled clients cannot keep a message from another one.
+  static Dialogue::Options dialogue_options(Jfc& completions);
+
  private:
   Session::Pace pace() const;
   void handle(const Completion& completion);
