@@ -65,7 +65,7 @@ Result<void> DevicePaths::remove(const Endpoint& endpoint) {
   const std::lock_guard lock(changing_);
   using Found = PathChanges::Removal::Found;
   PathChanges::Removal removal;
-  removal.place = endpoint;
+  removal.endpoint = endpoint;
   const bool several = engine_.port().path_ports() != nullptr;
   if (several) {
     calls_.call(

@@ -65,7 +65,7 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       ready_(settings.limits.jetties + 1),
       jetty_control_(settings.limits.jetties, transactions_, *entropy_),
       registrations_(segments_, port_->memory(), transactions_, fills_),
-      path_changes_(*port_, transport_, fills_) {
+      path_changes_(port_->path_ports(), transport_, fills_) {
   if (port_->memory() != nullptr) port_->memory()->set_judge(&judge_);
 }
 
@@ -96,7 +96,7 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
   // Most passes of a polling thread find nothing, and end here.
   found_nothing_ = polled != nullptr && !busy && quiet(now);
   if (found_nothing_) return false;
-  if (commands_.waits() || commands_.arrived()) busy = commands_.run(*this, now) || busy;
+  if (commands_.waits() || commands_.arrived()) busy = run_commands(now) || busy;
   busy = names_.pass(now) || busy;
   const bool posted = take_posted(now);
   if (now >= timers_due_ && now - passed_at_ >= stood_still) busy = catch_up(now) || busy;
@@ -131,6 +131,10 @@ void Engine::Events::raise(const Event& event) {
 bool Engine::quiet(Time now) const {
   return now < rest_until_ && fills_.all_settled() && !commands_.waits() && !dirty_.any() &&
          !commands_.arrived();
+}
+
+bool Engine::run_commands(Time now) {
+  return commands_.run([&](Command& command) { return command.run(command, *this, now); });
 }
 
 bool Engine::receive(Time now) {

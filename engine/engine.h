@@ -97,6 +97,7 @@ class Engine {
   static constexpr uint32_t most_batches_behind = 32;
 
   bool quiet(Time now) const;
+  [[gnu::cold]] bool run_commands(Time now);
   bool receive(Time now);
   bool catch_up(Time now);
   bool take_posted(Time now);

@@ -4,29 +4,29 @@ namespace urma::engine {
 namespace {
 
 // Running peers confirm a new list much sooner, unless the list or its confirmation is lost.
-constexpr Duration most_told = std::chrono::milliseconds(50);
-constexpr Duration told_patience = std::chrono::microseconds(250);
+constexpr Duration most_awaited = std::chrono::milliseconds(50);
+constexpr Duration between_looks = std::chrono::microseconds(250);
 
 }  // namespace
 
 bool PathChanges::add(drivers::PathPorts::Joining& joining, Time now) {
-  PathList paths = transport_.paths();
+  PathList paths = announced_.paths();
   uint8_t number = 0;
   while (number < most_paths && (paths.there(number) || leaving_[number])) ++number;
   if (number == most_paths) return false;
   paths.set(number, joining.self());
-  port_.path_ports()->join(number, joining);
-  transport_.lead_paths(paths, now);
+  ports_->join(number, joining);
+  announced_.announce_paths(paths, now);
   return true;
 }
 
 bool PathChanges::find(Removal& what) const {
-  const PathList paths = transport_.paths();
+  const PathList paths = announced_.paths();
   unsigned there = 0;
   what.number = most_paths;
   for (uint8_t i = 0; i < most_paths; ++i) {
     there += paths.there(i);
-    if (paths.there(i) && paths.endpoints[i] == what.place) what.number = i;
+    if (paths.there(i) && paths.endpoints[i] == what.endpoint) what.number = i;
   }
   if (what.number == most_paths) {
     what.found = Removal::Found::nowhere;
@@ -41,15 +41,15 @@ void PathChanges::begin(Removal& what, Time now) {
   what.begun = true;
   what.since = now;
   leaving_[what.number] = true;
-  PathList paths = transport_.paths();
+  PathList paths = announced_.paths();
   paths.set(what.number, {});
-  transport_.lead_paths(paths, now);
+  announced_.announce_paths(paths, now);
 }
 
 void PathChanges::close(Removal& what) {
   what.closed = true;
-  port_.path_ports()->stop(what.number);
-  transport_.close_place(what.number);
+  ports_->stop(what.number);
+  announced_.close_path(what.number);
   what.fill = fills_.latest();
 }
 
@@ -63,12 +63,12 @@ bool PathChanges::remove(Removal& what, Time now) {
   }
   if (!what.closed) {
     if (now < what.look_at) return false;
-    what.look_at = now + told_patience;
-    if (!transport_.told_paths() && now - what.since < most_told) return false;
+    what.look_at = now + between_looks;
+    if (!announced_.paths_confirmed() && now - what.since < most_awaited) return false;
     close(what);
   }
   if (!fills_.has_settled(what.fill)) return false;
-  what.port = port_.path_ports()->part(what.number);
+  what.port = ports_->part(what.number);
   leaving_[what.number] = false;
   return true;
 }

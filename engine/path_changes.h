@@ -5,27 +5,29 @@
 
 #include "drivers/driver.h"
 #include "engine/fills.h"
-#include "transport/transport.h"
+#include "transport/announced_paths.h"
 
 namespace urma::engine {
 
 // Adds and removes addresses of a device that has several ports. It changes the list of addresses
 // that the transport announces and the set of ports in an order in which no packet is lost. It does
-// not open or destroy ports: the caller does, outside of passes. `Engine` owns it; only the thread
+// not know how peers are informed, and does not open or destroy ports: the caller does, outside of
+// passes. `Engine` owns it; only the thread
 // that runs the engine calls it.
 class PathChanges {
  public:
-  // All parts outlive this object. Every call needs a port that has `path_ports`.
-  PathChanges(drivers::PacketPort& port, transport::Transport& transport, const Fills& fills)
-      : port_(port), transport_(transport), fills_(fills) {}
+  // `ports`: those of the device's port, or null if it does not consist of several; then no other
+  // function may be called. All parts outlive this object.
+  PathChanges(drivers::PathPorts* ports, transport::AnnouncedPaths& announced, const Fills& fills)
+      : ports_(ports), announced_(announced), fills_(fills) {}
 
   // Adds the port as a path. Returns false if there are `most_paths`, counting those whose removal
   // is in progress.
   bool add(drivers::PathPorts::Joining& joining, Time now);
 
-  // The state of a removal in progress. The caller sets `place`.
+  // The state of a removal in progress. The caller sets `endpoint`.
   struct Removal {
-    Endpoint place;
+    Endpoint endpoint;
 
     // nowhere: the device does not have this address; last: the device has no other address.
     enum class Found : uint8_t { there, nowhere, last } found = Found::there;
@@ -46,8 +48,8 @@ class PathChanges {
   void begin(Removal& what, Time now);
   void close(Removal& what);
 
-  drivers::PacketPort& port_;
-  transport::Transport& transport_;
+  drivers::PathPorts* const ports_;
+  transport::AnnouncedPaths& announced_;
   const Fills& fills_;
   std::array<bool, most_paths> leaving_{};  // paths whose port is not returned yet
 };

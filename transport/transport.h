@@ -4,6 +4,7 @@
 #include <span>
 #include <variant>
 
+#include "transport/announced_paths.h"
 #include "transport/ingress.h"
 
 namespace urma::transport {
@@ -12,7 +13,7 @@ namespace urma::transport {
 // by `fill`; time passes by `handle_timers`. This class only puts the parts together: each part is
 // a member below, and uses only members above it. It reads no clock and does no I/O. Only the
 // thread that runs the engine calls it.
-class Transport final : public Channels {
+class Transport final : public Channels, public AnnouncedPaths {
  public:
   // `entropy` and `sink` outlive the transport.
   Transport(const Settings& settings, Entropy& entropy, PacketSink& sink);
@@ -78,15 +79,10 @@ class Transport final : public Channels {
   // ---- the addresses of this device
 
   const Endpoint& self() const { return settings_.self; }
-  // Returns the addresses at which this device can be reached now.
-  const PathList& paths() const { return own_paths_.current(); }
-  // Replaces the addresses: packets that are sent from now on use these paths, and the peers are
-  // notified. Not for a device that was opened with `Settings::paths` empty. An address that is
-  // removed still receives and sends until `close_place`.
-  void lead_paths(const PathList& paths, Time now) { setup_.paths().lead(paths, now); }
-  void close_place(uint8_t place) { own_paths_.close(place); }
-  // Returns whether all peers with a channel have confirmed the latest list.
-  bool told_paths() { return setup_.paths().all_noted(); }
+  const PathList& paths() const override { return own_paths_.current(); }
+  void announce_paths(const PathList& paths, Time now) override { setup_.paths().lead(paths, now); }
+  bool paths_confirmed() override { return setup_.paths().all_noted(); }
+  void close_path(uint8_t number) override { own_paths_.close(number); }
   // Returns the totals by path of this device; zeros if there is only one path.
   const AllPathTotals& path_totals() const { return own_paths_.totals(); }
 

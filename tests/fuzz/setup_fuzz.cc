@@ -218,7 +218,7 @@ class Script {
         if (awaited > 0) channel->expect_answers(-1, now_), --awaited;
         break;
       case 3:
-        transport_.lead_paths(our_paths(input_.take()), now_);
+        transport_.announce_paths(our_paths(input_.take()), now_);
     }
   }
 

@@ -1,34 +1,32 @@
 #include "engine/command_queue.h"
 
+#include <memory>
 #include <vector>
 
 #include "tests/catch.h"
-#include "tests/unit/engine/idle_port.h"
 
 namespace urma::test {
 namespace {
 
 using engine::Command;
 using engine::CommandQueue;
-using engine::Engine;
 
 // A command that is done when it has run a given number of times.
 struct Repeated : Command {
-  explicit Repeated(int times) : left(times) {
-    run = [](Command& self, Engine&, Time) {
-      auto& mine = static_cast<Repeated&>(self);
-      ++mine.runs;
-      return --mine.left == 0;
-    };
-  }
+  explicit Repeated(int times) : left(times) {}
   int left;
   int runs = 0;
 };
 
 struct Commands {
-  Engine engine{std::make_unique<IdlePort>(), idle_settings(), std::make_unique<SeededEntropy>(1)};
   CommandQueue queue;
-  bool run() { return queue.run(engine, Time{}); }
+  bool run() {
+    return queue.run([](Command& command) {
+      auto& repeated = static_cast<Repeated&>(command);
+      ++repeated.runs;
+      return --repeated.left == 0;
+    });
+  }
 };
 
 TEST_CASE("a command is run once in each pass until it is done, and then never again") {
@@ -71,25 +69,15 @@ TEST_CASE("commands that wait, however many, leave turns to each other and to ne
 }
 
 TEST_CASE("commands of one caller are run in the order in which they came") {
-  Commands commands;
-  struct Numbered : Command {
-    int number = 0;
-    std::vector<int>* order = nullptr;
-  };
-  std::vector<int> order;
-  std::vector<Numbered> all(5);
-  for (int i = 0; i < 5; ++i) {
-    all[static_cast<size_t>(i)].number = i;
-    all[static_cast<size_t>(i)].order = &order;
-    all[static_cast<size_t>(i)].run = [](Command& self, Engine&, Time) {
-      auto& mine = static_cast<Numbered&>(self);
-      mine.order->push_back(mine.number);
-      return true;
-    };
-    commands.queue.push(all[static_cast<size_t>(i)]);
-  }
-  CHECK(commands.run());
-  CHECK(order == std::vector{0, 1, 2, 3, 4});
+  CommandQueue queue;
+  std::vector<Command> all(5);
+  for (Command& command : all) queue.push(command);
+  std::vector<const Command*> order;
+  CHECK(queue.run([&](Command& command) {
+    order.push_back(&command);
+    return true;
+  }));
+  CHECK(order == std::vector<const Command*>{&all[0], &all[1], &all[2], &all[3], &all[4]});
 }
 
 }  // namespace

@@ -2,192 +2,134 @@
 
 #include <vector>
 
-#include "drivers/sim/network.h"
 #include "tests/catch.h"
-#include "tests/unit/engine/idle_port.h"
+#include "tests/unit/engine/lone_transactions.h"
 
 namespace urma::test {
 namespace {
 
 using namespace std::chrono_literals;
-using engine::Engine;
 using engine::JettyControl;
 
-constexpr uint32_t jetty_limit = 8;  // of `idle_settings`
+constexpr uint32_t jetty_limit = 8;
 
-// An engine whose peers never answer.
-struct LonelyEngine {
+struct ControlledJetties {
   struct Made {
     std::shared_ptr<jetty::Queues> queues;
     JettyControl::Made jetty;
 
     uint32_t index() const { return jetty.handle.index; }
+    void post(uint64_t tag) { post_write(*queues, data, tag); }
     void receive(uint64_t tag) {
       const Buffer buffer{data.data(), data.size()};
       REQUIRE(queues->receive({&buffer, 1}, tag) == 1);
-    }
-    std::vector<Completion> polled() {
-      std::vector<Completion> out(8);
-      out.resize(queues->jfc().poll(out));
-      return out;
     }
     std::array<std::byte, 16> data{};
   };
 
   Made create() {
     Made made{.queues = jetty::Queues::with_own_jfc(4, 4, 0), .jetty = {}};
-    made.jetty = control().create({made.queues, {}}).value();
+    made.jetty = control.create({made.queues, {}}).value();
     return made;
   }
-  // Posts a write to a peer to which there is no channel.
-  void post(Made& made, uint64_t tag) {
-    const RemoteSegment there{.peer = engine.transport().know(
-                                  {}, parse_endpoint("10.0.0.9:4791").value(), Incarnation(5)),
-                              .address = 0,
-                              .bytes = 4096,
-                              .token_id = TokenId(1),
-                              .token = TokenValue(1),
-                              .rights = Rights::write};
-    const Work work = write(std::span(made.data), there).tag(tag);
-    REQUIRE(made.queues->post({&work, 1}) == 1);
-  }
-  JettyControl& control() { return engine.jetty_control(); }
-  jetty::Jetty& at(const Made& made) { return engine.transactions().jetties().at(made.index()); }
+  jetty::Jetty& at(const Made& made) { return jetties().at(made.index()); }
+  jetty::Jetties& jetties() { return lone.transactions.jetties(); }
+  jetty::Initiator& initiator() { return lone.transactions.initiator(); }
 
   Time now{1h};
-  Engine engine{std::make_unique<IdlePort>(), idle_settings(), std::make_unique<SeededEntropy>(1)};
+  LoneTransactions lone;
+  SeededEntropy entropy{1};
+  JettyControl control{jetty_limit, lone.transactions, entropy};
 };
 
 TEST_CASE("a device has as many Jetties as its limit allows, each with an id of its own") {
-  LonelyEngine lonely;
-  std::vector<LonelyEngine::Made> made;
+  ControlledJetties device;
+  std::vector<ControlledJetties::Made> made;
   for (uint32_t i = 0; i < jetty_limit; ++i) {
-    made.push_back(lonely.create());
+    made.push_back(device.create());
     CHECK(number(made.back().jetty.id) >= number(first_dynamic_jetty));
     for (uint32_t j = 0; j < i; ++j) CHECK(made[j].jetty.id != made[i].jetty.id);
   }
   const auto queues = jetty::Queues::with_own_jfc(4, 4, 0);
-  CHECK_FALSE(lonely.control().create({queues, {}}));
-  REQUIRE(lonely.control().destroy(made[3].index(), lonely.now));
-  const auto again = lonely.control().create({queues, {}});
+  CHECK_FALSE(device.control.create({queues, {}}));
+  REQUIRE(device.control.destroy(made[3].index(), device.now));
+  const auto again = device.control.create({queues, {}});
   REQUIRE(again);
   CHECK(again->id == made[3].jetty.id);
   CHECK(again->token != made[3].jetty.token);
 }
 
 TEST_CASE("flushing ends posted works and receives, of that Jetty alone") {
-  LonelyEngine lonely;
-  auto one = lonely.create();
-  auto other = lonely.create();
+  ControlledJetties device;
+  auto one = device.create();
+  auto other = device.create();
   for (auto* made : {&one, &other}) {
-    lonely.post(*made, 1);
+    made->post(1);
     made->receive(2);
   }
-  CHECK(lonely.control().flush(one.index(), lonely.now));
-  CHECK(lonely.at(one).state == jetty::JettyState::error);
-  CHECK(lonely.at(other).state == jetty::JettyState::ready);
-  const auto ended = one.polled();
+  CHECK(device.control.flush(one.index(), device.now));
+  CHECK(device.at(one).state == jetty::JettyState::error);
+  CHECK(device.at(other).state == jetty::JettyState::ready);
+  const auto ended = polled(*one.queues);
   REQUIRE(ended.size() == 2);
   for (const Completion& completion : ended) CHECK(completion.status == Status::flushed);
   CHECK(ended[0].tag + ended[1].tag == 3);
-  CHECK(other.polled().empty());
+  CHECK(polled(*other.queues).empty());
 }
 
 TEST_CASE("flushing all Jetties leaves the one that answers for names") {
-  LonelyEngine lonely;
-  auto one = lonely.create();
-  lonely.post(one, 1);
-  CHECK(lonely.control().flush_all(lonely.now));
-  CHECK(lonely.at(one).state == jetty::JettyState::error);
-  CHECK(one.polled().size() == 1);
-  jetty::Jetty* const names = lonely.engine.transactions().jetties().find(names_jetty);
+  ControlledJetties device;
+  const auto queues = jetty::Queues::with_own_jfc(4, 4, 0);
+  const jetty::Jetty* const names = device.jetties().create(names_jetty, {}, {queues, {}});
   REQUIRE(names != nullptr);
+  auto one = device.create();
+  one.post(1);
+  CHECK(device.control.flush_all(device.now));
+  CHECK(device.at(one).state == jetty::JettyState::error);
+  CHECK(polled(*one.queues).size() == 1);
   CHECK(names->state == jetty::JettyState::ready);
 }
 
 TEST_CASE("after a reset new works are taken, and works posted before are flushed") {
-  LonelyEngine lonely;
-  auto one = lonely.create();
-  REQUIRE(lonely.control().flush(one.index(), lonely.now));
-  lonely.post(one, 1);
-  lonely.control().reset(one.index(), lonely.now);
-  const auto ended = one.polled();
+  ControlledJetties device;
+  auto one = device.create();
+  REQUIRE(device.control.flush(one.index(), device.now));
+  one.post(1);
+  device.control.reset(one.index(), device.now);
+  const auto ended = polled(*one.queues);
   REQUIRE(ended.size() == 1);
   CHECK(ended[0].tag == 1);
   CHECK(ended[0].status == Status::flushed);
-  CHECK(lonely.at(one).state == jetty::JettyState::ready);
-  lonely.post(one, 2);
-  lonely.engine.transactions().initiator().note(lonely.at(one), lonely.now);
-  CHECK(one.polled().empty());
-  CHECK(lonely.at(one).outstanding == 1);
+  CHECK(device.at(one).state == jetty::JettyState::ready);
+  one.post(2);
+  device.initiator().note(device.at(one), device.now);
+  CHECK(polled(*one.queues).empty());
+  CHECK(device.at(one).outstanding == 1);
 }
 
-// An engine and its peer, on devices that read the memory of a frame 20 ms after they take it.
-struct LateEngine {
-  static std::unique_ptr<drivers::PacketPort> port(
-      const std::shared_ptr<drivers::sim::Network>& net) {
-    return drivers::sim::Port::open(net,
-                                    {.address = {}, .impairment = {}, .lateness = {.hold = 20ms}})
-        .value();
-  }
-  void pass() {
-    engine.pass(network->now(), nullptr);
-    peer.pass(network->now(), nullptr);
-  }
-  // Lets this time go by.
-  void run(Duration time) {
-    const Time end = network->now() + time;
-    while (network->now() < end) {
-      pass();
-      network->step(std::min(end, network->now() + 100us));
-    }
-    pass();
-  }
-  void post() {
-    const RemoteSegment there{
-        .peer = engine.transport().know(peer.port().facts().eid, peer.port().facts().self,
-                                        idle_settings().life),
-        .address = 0,
-        .bytes = 4096,
-        .token_id = TokenId(1),
-        .token = TokenValue(1),
-        .rights = Rights::write};
-    const Work work = write(std::span(data), there);
-    REQUIRE(queues->post({&work, 1}) == 1);
-    engine.dirty().mark(jetty.handle.index);
-  }
-  size_t polled() {
-    std::array<Completion, 4> out;
-    return queues->jfc().poll(out);
-  }
-  bool flush() { return engine.jetty_control().flush(jetty.handle.index, network->now()); }
-  bool destroy() { return engine.jetty_control().destroy(jetty.handle.index, network->now()); }
-
-  std::shared_ptr<drivers::sim::Network> network = std::make_shared<drivers::sim::Network>(1);
-  Engine engine{port(network), idle_settings(), std::make_unique<SeededEntropy>(1)};
-  Engine peer{port(network), idle_settings(), std::make_unique<SeededEntropy>(2)};
-  std::shared_ptr<jetty::Queues> queues = jetty::Queues::with_own_jfc(4, 4, 0);
-  JettyControl::Made jetty = engine.jetty_control().create({queues, {}}).value();
-  std::array<std::byte, 16> data{};
-};
-
-TEST_CASE("a Jetty is neither flushed nor destroyed while a device may read memory of its work") {
-  LateEngine late;
-  late.post();
-  late.run(1s);
-  REQUIRE(late.polled() == 1);  // there is a channel now
-  late.post();
-  late.pass();
-  CHECK_FALSE(late.flush());
-  CHECK_FALSE(late.destroy());
-  late.run(12ms);  // a cancelled work does not wait longer than 8 ms for its outcome
-  CHECK_FALSE(late.destroy());
-  CHECK(late.polled() == 0);
-  late.run(10ms);
-  CHECK(late.flush());
-  CHECK(late.polled() == 1);
-  CHECK(late.destroy());
-  CHECK_FALSE(late.engine.transactions().jetties().live(late.jetty.handle.index));
+TEST_CASE("a Jetty is neither flushed nor destroyed while a driver may read memory of its work") {
+  ControlledJetties device;
+  device.lone.connect(device.now);
+  auto one = device.create();
+  one.post(1);
+  device.initiator().take(device.at(one), 1, device.now);
+  device.initiator().cut(1, device.now);
+  REQUIRE(device.lone.peer.link.offered.size() == 1);
+  device.lone.write_offered(7);
+  CHECK_FALSE(device.control.flush(one.index(), device.now));
+  // A cancelled work waits for its outcome for 8 ms at most.
+  device.now += 9ms;
+  device.initiator().handle_timers(device.now);
+  CHECK_FALSE(device.control.flush(one.index(), device.now));
+  CHECK_FALSE(device.control.destroy(one.index(), device.now));
+  device.initiator().settled(6, device.now);
+  CHECK_FALSE(device.control.destroy(one.index(), device.now));
+  CHECK(polled(*one.queues).empty());
+  device.initiator().settled(7, device.now);
+  CHECK(device.control.flush(one.index(), device.now));
+  CHECK(polled(*one.queues).size() == 1);
+  CHECK(device.control.destroy(one.index(), device.now));
+  CHECK_FALSE(device.jetties().live(one.index()));
 }
 
 }  // namespace

@@ -8,13 +8,12 @@
 
 #include "base/prng.h"
 #include "tests/catch.h"
-#include "tests/unit/engine/idle_port.h"
+#include "tests/unit/engine/lone_transactions.h"
 
 namespace urma::test {
 namespace {
 
 using namespace std::chrono_literals;
-using engine::Engine;
 using engine::Fills;
 using engine::Registrations;
 using Added = memseg::SegmentTable::Added;
@@ -57,7 +56,7 @@ class RecordedMemory final : public drivers::SegmentMemory {
 
 constexpr uint64_t segment_bytes = 64;
 
-// An engine whose peers never answer, and segments in `memory` beside it.
+// A device whose peer never answers, with segments of 64 bytes.
 struct Owner {
   memseg::SegmentTable::Segment at(uint32_t index, bool mapped = true) {
     return {.base = bytes.data() + index * segment_bytes,
@@ -71,40 +70,26 @@ struct Owner {
     return made;
   }
   bool accepts(const memseg::SegmentTable::Made& made, TokenValue token, uint32_t index) {
-    return engine.segments().check(made.token.id, token, at(index).address, 8, Rights::write) !=
+    return lone.segments.check(made.token.id, token, at(index).address, 8, Rights::write) !=
            nullptr;
   }
   // Makes a Jetty. Works that it posts stay outstanding, because there is no channel to their peer.
   std::shared_ptr<jetty::Queues> make_jetty() {
     auto queues = jetty::Queues::with_own_jfc(4, 4, 0);
-    REQUIRE(engine.jetty_control().create({queues, {}}));
+    REQUIRE(lone.transactions.jetties().create(first_dynamic_jetty, {}, {queues, {}}));
     return queues;
   }
-  void post_write(jetty::Queues& queues, uint32_t from, uint64_t tag) {
-    const RemoteSegment there{.peer = engine.transport().know(
-                                  {}, parse_endpoint("10.0.0.9:4791").value(), Incarnation(5)),
-                              .address = 0,
-                              .bytes = 4096,
-                              .token_id = TokenId(1),
-                              .token = TokenValue(1),
-                              .rights = Rights::write};
-    const Work work = write(std::span(bytes).subspan(from * segment_bytes, 16), there).tag(tag);
-    REQUIRE(queues.post({&work, 1}) == 1);
+  std::span<std::byte> memory_of(uint32_t index) {
+    return std::span(bytes).subspan(index * segment_bytes, segment_bytes);
   }
 
   Time now{1h};
   std::vector<std::byte> bytes = std::vector<std::byte>(16 * segment_bytes);
   RecordedMemory memory;
   Fills fills;
-  Engine engine{std::make_unique<IdlePort>(), idle_settings(), std::make_unique<SeededEntropy>(1)};
-  Registrations registrations{engine.segments(), &memory, engine.transactions(), fills};
+  LoneTransactions lone;
+  Registrations registrations{lone.segments, &memory, lone.transactions, fills};
 };
-
-std::vector<Completion> polled(jetty::Queues& queues) {
-  std::vector<Completion> out(8);
-  out.resize(queues.jfc().poll(out));
-  return out;
-}
 
 TEST_CASE(
     "a withdrawn segment is refused immediately, and is done when earlier fills have settled") {
@@ -122,15 +107,15 @@ TEST_CASE(
   owner.fills.settle(1);
   CHECK(owner.registrations.withdraw(what, owner.now + 1h));
   CHECK(what.fenced);
-  CHECK(owner.engine.segments().size() == 0);
+  CHECK(owner.lone.segments.size() == 0);
 }
 
 TEST_CASE("works that use a withdrawn segment end, whatever their peer does, and no others") {
   Owner owner;
   const auto made = owner.add(0);
   const auto queues = owner.make_jetty();
-  owner.post_write(*queues, 0, 1);
-  owner.post_write(*queues, 1, 2);
+  post_write(*queues, owner.memory_of(0), 1);
+  post_write(*queues, owner.memory_of(1), 2);
   Registrations::Withdrawal what{.segment = made.segment, .own = owner.at(0)};
   CHECK(owner.registrations.withdraw(what, owner.now));
   const auto ended = polled(*queues);
@@ -185,7 +170,7 @@ TEST_CASE("a withdrawal waits half a millisecond for a peer that holds the memor
     CHECK_FALSE(what.held);
     CHECK(owner.registrations.not_fenced() == 1);
   }
-  CHECK(owner.engine.segments().size() == 0);
+  CHECK(owner.lone.segments.size() == 0);
 }
 
 TEST_CASE("memory that peers may use without holding it is moved without waiting") {
@@ -209,7 +194,7 @@ TEST_CASE("all segments of a TokenID are withdrawn together, without looking at 
   CHECK_FALSE(owner.memory.records[0].open);
   CHECK_FALSE(owner.memory.records[1].open);
   CHECK(owner.memory.records[2].open);
-  CHECK(owner.engine.segments().size() == 1);
+  CHECK(owner.lone.segments.size() == 1);
 }
 
 TEST_CASE("an older token is refused immediately, and retired when fills and peers have ended") {
@@ -218,7 +203,7 @@ TEST_CASE("an older token is refused immediately, and retired when fills and pee
   owner.add(1, made.segment);
   REQUIRE(owner.registrations.rotate(made.segment));
   CHECK_FALSE(owner.registrations.rotate(made.segment));
-  const auto tokens = owner.engine.segments().token(made.segment);
+  const auto tokens = owner.lone.segments.token(made.segment);
   CHECK(tokens.older == made.token.value);
   for (const uint32_t i : {0, 1}) CHECK(owner.memory.records[i].grant.older == tokens.older);
 
@@ -294,7 +279,7 @@ TEST_CASE("the medium and the segment table never differ") {
       for (const auto& [number, record] : owner.memory.records) {
         REQUIRE(record.open == (live.count(number) > 0));
         if (!record.open) continue;
-        const auto token = owner.engine.segments().token(live[number].segment);
+        const auto token = owner.lone.segments.token(live[number].segment);
         REQUIRE(record.grant.id == token.id);
         REQUIRE(record.grant.token == token.value);
         REQUIRE(record.grant.older == token.older);

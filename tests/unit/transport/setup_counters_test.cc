@@ -484,8 +484,8 @@ TEST_CASE("set-up messages whose path was removed are counted as not sent") {
   setup.say(open);
   PathList rest = setup.transport.paths();
   rest.endpoints[0] = {};
-  setup.transport.lead_paths(rest, setup.now);
-  setup.transport.close_place(0);
+  setup.transport.announce_paths(rest, setup.now);
+  setup.transport.close_path(0);
   CHECK(setup.sent().empty());
   CHECK(setup.transport.counters().setup_unsent == 1);
 }
