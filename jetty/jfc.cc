@@ -178,9 +178,10 @@ void Jfc::attach(std::shared_ptr<Jfce> events, uint64_t tag) {
 }
 
 void Jfc::ring() const {
-  if (seldom_->events != nullptr) return seldom_->events->notify(*seldom_->member);
+  if (attached()) return seldom_->events->notify(*seldom_->member);
+  if (descriptor() < 0) return;
   const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(seldom_->descriptor, &one, sizeof one);
+  [[maybe_unused]] const ssize_t written = ::write(descriptor(), &one, sizeof one);
 }
 
 // Reads the descriptor each time, not only after a ring that was noticed: a late ring would leave

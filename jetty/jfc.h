@@ -60,9 +60,10 @@ class Jfc : private LazyBlock {
   // queue once more before it sleeps.
   bool awake_here() const { return lines().sleeping.load(std::memory_order_relaxed) == 0; }
 
-  // ---- any thread, once there is a descriptor
+  // ---- any thread, once the JFC was attached or given a descriptor
 
-  // Makes the descriptor readable, whether it is armed or not; or notifies the event channel.
+  // Makes the descriptor readable, whether it is armed or not; or notifies the event channel. Does
+  // nothing if the JFC has neither.
   void ring() const;
 
   // ---- application, one thread at a time

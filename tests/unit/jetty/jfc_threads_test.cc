@@ -1,5 +1,6 @@
 #include "jetty/jfc.h"
 
+#include <cerrno>
 #include <memory>
 #include <thread>
 
@@ -38,6 +39,14 @@ TEST_CASE("entries of destroyed Jetties are reused only after they were polled")
   CHECK(wrong == 0);
   jfc.poll(out);
   CHECK(jfc.reserved() == 0);
+}
+
+TEST_CASE("a JFC that has neither a descriptor nor an event channel is rung without effect") {
+  const Jfc jfc(4);
+  errno = 0;
+  jfc.ring();
+  CHECK(errno == 0);
+  CHECK(jfc.awake_here());
 }
 
 TEST_CASE("the thread that polls returns the permits for immediates") {
