@@ -19,7 +19,7 @@ class Parser {
   Result<DeviceString> device() {
     DeviceString out;
     out.text = text_;
-    out.place = at_;
+    out.offset = at_;
     out.name = word();
     if (out.name.empty()) return fail("a driver's name is missing here");
     if (peek() == '(') {
@@ -48,7 +48,7 @@ class Parser {
     }
     if (peek() != ':') return fail("a colon is missing here");
     ++at_;
-    out.address_place = at_;
+    out.address_offset = at_;
     const size_t end = std::min(text_.find_first_of(joined_ ? "?+" : "?", at_), text_.size());
     out.address = text_.substr(at_, end - at_);
     at_ = end;
@@ -73,20 +73,20 @@ class Parser {
   std::optional<Error> options(DeviceString& out, char separator) {
     for (;;) {
       DeviceString::Option option;
-      option.place = at_;
+      option.offset = at_;
       option.key = word();
       if (option.key.empty()) return fail("an option's name is missing here").error();
       if (peek() != '=') return fail("\"=\" and the option's value are missing here").error();
       ++at_;
-      option.value_place = at_;
+      option.value_offset = at_;
       while (at_ < text_.size() && text_[at_] != separator && text_[at_] != ')' && !ends_joined()) {
         ++at_;
       }
-      option.value = text_.substr(option.value_place, at_ - option.value_place);
+      option.value = text_.substr(option.value_offset, at_ - option.value_offset);
       if (option.value.empty()) return fail("the option's value is missing here").error();
       for (const auto& other : out.options) {
         if (other.key != option.key) continue;
-        at_ = option.place;
+        at_ = option.offset;
         return fail("this option is given twice").error();
       }
       out.options.push_back(std::move(option));
@@ -188,14 +188,14 @@ Result<DeviceString> parse_device_string(std::string_view text) {
   return Parser(text).device();
 }
 
-Error device_error(const DeviceString& device, size_t place, std::string_view why) {
+Error device_error(const DeviceString& device, size_t offset, std::string_view why) {
   constexpr std::string_view general =
       ". Fix: write DRIVER:ADDRESS?OPTION=VALUE&..., for example udp:127.0.0.1 or "
       "fault(loss=5%):udp:[::1]?mtu=4096";
   const bool has_fix = why.find(". Fix: ") != why.npos;
   return {Status::invalid_argument,
-          "device \"" + device.text + "\", at character " + std::to_string(place + 1) + " (\"" +
-              device.text.substr(std::min(place, device.text.size()), 24) +
+          "device \"" + device.text + "\", at character " + std::to_string(offset + 1) + " (\"" +
+              device.text.substr(std::min(offset, device.text.size()), 24) +
               "\"): " + std::string(why) + std::string(has_fix ? "" : general)};
 }
 
@@ -223,7 +223,7 @@ void OptionReader::note(std::string value, const OptionSays& says) {
 
 void OptionReader::fail(const DeviceString::Option& option, std::string_view expected) {
   if (error_) return;
-  error_ = device_error(device_, option.value_place,
+  error_ = device_error(device_, option.value_offset,
                         "the value of " + option.key + " must be " + std::string(expected));
 }
 
@@ -314,7 +314,7 @@ void OptionReader::refuse(std::string_view key, std::string_view expected) {
 
 void OptionReader::object(std::string_view key, std::string_view why) {
   for (const auto& option : device_.options) {
-    if (option.key == key && !error_) error_ = device_error(device_, option.place, why);
+    if (option.key == key && !error_) error_ = device_error(device_, option.offset, why);
   }
 }
 
@@ -324,7 +324,7 @@ Result<void> OptionReader::finish() {
   for (const Row& row : rows_) known += (known.empty() ? "" : ", ") + row.key;
   for (size_t i = 0; i < device_.options.size(); ++i) {
     if (taken_[i]) continue;
-    return device_error(device_, device_.options[i].place,
+    return device_error(device_, device_.options[i].offset,
                         device_.name + " has no such option; it has: " + known);
   }
   return {};

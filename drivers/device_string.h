@@ -25,15 +25,15 @@ struct DeviceString {
   struct Option {
     std::string key;
     std::string value;
-    size_t place = 0;        // the offset of the key in `text`, for messages
-    size_t value_place = 0;  // the offset of the value
+    size_t offset = 0;        // the offset of the key in `text`, for messages
+    size_t value_offset = 0;  // the offset of the value
   };
 
   std::string text;  // the whole device string
   std::string name;
-  size_t place = 0;  // the offset of the name in `text`
+  size_t offset = 0;  // the offset of the name in `text`
   std::string address;
-  size_t address_place = 0;
+  size_t address_offset = 0;
   std::vector<Option> options;
   std::unique_ptr<DeviceString> inner;  // the wrapped device, of a wrapper
   std::vector<DeviceString> others;     // the further devices of paths()
@@ -41,9 +41,9 @@ struct DeviceString {
 
 Result<DeviceString> parse_device_string(std::string_view text);
 
-// Returns an invalid_argument that quotes the text from offset `place`. If `why` has no fix, the
+// Returns an invalid_argument that quotes the text from offset `offset`. If `why` has no fix, the
 // grammar is the fix.
-Error device_error(const DeviceString& device, size_t place, std::string_view why);
+Error device_error(const DeviceString& device, size_t offset, std::string_view why);
 
 // The texts for people: what an option does, and what happens without it, if its default is not a
 // value.

@@ -42,7 +42,7 @@ Result<std::unique_ptr<PacketPort>> open_port(const DeviceString& device) {
     names += names.empty() ? "" : ", ";
     names += driver->name;
   }
-  return device_error(device, device.place,
+  return device_error(device, device.offset,
                       "there is no driver of this name in this build; it has: " + names);
 }
 

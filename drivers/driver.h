@@ -138,7 +138,7 @@ class TokenJudge {
   // Returns whether requests of `sender` are answered. Returns false for a while after too many
   // wrong tokens. `sender` identifies a process or a user, always by the same value for the same
   // one.
-  virtual bool hears(const Eid& sender, Time now) = 0;
+  virtual bool admits(const Eid& sender, Time now) = 0;
   // Reports that `sender` has sent a token that is not valid: an old one, or a guess.
   virtual void wrong(const Eid& sender, TokenId id, TokenValue token, Time now) = 0;
 };
@@ -229,13 +229,13 @@ class PathPorts {
   // Opens a port. Any thread may call it, but not in a pass, because it may take long. Errors:
   // those of open.
   virtual Result<std::unique_ptr<Joining>> prepare(std::string_view device) = 0;
-  // Adds the port as path number `place`, which must be unused.
-  virtual void join(uint8_t place, Joining& joining) = 0;
+  // Adds the port as path `number`, which must be unused.
+  virtual void join(uint8_t number, Joining& joining) = 0;
   // Stops receiving from this path.
-  virtual void stop(uint8_t place) = 0;
+  virtual void stop(uint8_t number) = 0;
   // Removes the port and returns it, after `stop`, and once all frames that it was given have
   // settled.
-  virtual std::unique_ptr<PacketPort> part(uint8_t place) = 0;
+  virtual std::unique_ptr<PacketPort> part(uint8_t number) = 0;
 };
 
 // A port that carries packets, in bursts. Each frame is in one of these states: free, lent to the

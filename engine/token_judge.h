@@ -16,7 +16,7 @@ class TokenJudge final : public drivers::TokenJudge {
   TokenJudge(const memseg::SegmentTable& segments, jetty::EventSink& events)
       : segments_(segments), events_(events) {}
 
-  bool hears(const Eid& sender, Time now) override { return !guesses_.deaf_to(sender, now); }
+  bool admits(const Eid& sender, Time now) override { return !guesses_.ignores(sender, now); }
   void wrong(const Eid& sender, TokenId id, TokenValue token, Time now) override {
     events_.raise({.kind = EventKind::bad_tokens});
     if (segments_.once(id, token)) return;

@@ -7,7 +7,7 @@ namespace urma::drivers::cxl {
 
 void mark_let_go(const SharedWords& words, uint32_t ring, uint32_t serial,
                  std::atomic<uint32_t>& mark) {
-  if (owner_of(words, ring).serial == serial) words.tell(mark, serial);
+  if (owner_of(words, ring).serial == serial) words.store(mark, serial);
 }
 
 Arrivals::Arrivals(const SharedWords& words, const Slots& slots)

@@ -49,7 +49,7 @@ class Arrivals {
   // continue.
   static constexpr uint32_t bytes_at_once = 32 * 1024;
   static constexpr uint32_t rings_at_once = 16;
-  static constexpr uint32_t most_sources = 2 * places;
+  static constexpr uint32_t most_sources = 2 * slot_count;
 
   // A ring from one incarnation of the device in a slot.
   struct Source {

@@ -16,24 +16,24 @@ Ways::Shortage shortage_of(Rings::Claim claim) {
 Result<std::unique_ptr<PacketPort>> CxlPort::open(const WindowSettings& settings) {
   Result<std::unique_ptr<Window>> window = Window::open(settings);
   if (!window) return window.error();
-  const Result<uint32_t> place = (*window)->join();
-  if (!place) return place.error();
-  return std::unique_ptr<PacketPort>(new CxlPort(std::move(*window), *place, settings));
+  const Result<uint32_t> slot = (*window)->join();
+  if (!slot) return slot.error();
+  return std::unique_ptr<PacketPort>(new CxlPort(std::move(*window), *slot, settings));
 }
 
-CxlPort::CxlPort(std::unique_ptr<Window> window, uint32_t place, const WindowSettings& settings)
+CxlPort::CxlPort(std::unique_ptr<Window> window, uint32_t slot, const WindowSettings& settings)
     : window_(std::move(window)),
       mapping_(window_->mapping()),
       words_(mapping_.words()),
       handed_over_(window_->handed_over()),
       changes_(words_.changes().count),
-      place_(place),
-      generation_(words_.generation(place)),
-      bell_(words_.bell_of(place)),
-      outbound_(std::make_unique<Outbound[]>(places)),
+      slot_(slot),
+      generation_(words_.generation(slot)),
+      bell_(words_.bell_of(slot)),
+      outbound_(std::make_unique<Outbound[]>(slot_count)),
       arrivals_(words_, window_->slots()) {
   const BackingFile& file = mapping_.file();
-  facts_.self = window_->slots().endpoint_of(place);
+  facts_.self = window_->slots().endpoint_of(slot);
   facts_.eid = facts_.self.address;
   facts_.mtu = 64 * 1024;
   facts_.buffer_bytes = ring_lines * uint32_t{line_bytes};
@@ -46,8 +46,8 @@ CxlPort::CxlPort(std::unique_ptr<Window> window, uint32_t place, const WindowSet
                         file.path() + "-2?size=2G"};
   if (memory() != nullptr) facts_.mapped = window_->segments().mapped();
   const Pages& pages = file.pages();
-  facts_.description = "window " + file.path() + ", slot " + std::to_string(place + 1) + " of " +
-                       std::to_string(places) + ", room for " +
+  facts_.description = "window " + file.path() + ", slot " + std::to_string(slot + 1) + " of " +
+                       std::to_string(slot_count) + ", room for " +
                        std::to_string(words_.parts().rings) + " rings, " + pages.text +
                        (pages.advice.empty() ? "" : " (" + pages.advice + ")") +
                        (words_.coherent() ? "" : ", not coherent") +
@@ -84,7 +84,7 @@ void CxlPort::state_settings(const WindowSettings& settings) {
                  window_->hand_over() != nullptr ? "handed over at sockets beside the window"
                                                  : "all segments are in the window",
                  "where segments lie: each in a file of its own, or in the window"});
-  out.push_back({"place", std::to_string(place_ + 1) + " of " + std::to_string(places),
+  out.push_back({"slot", std::to_string(slot_ + 1) + " of " + std::to_string(slot_count),
                  Origin::drawn, "the first slot that was free",
                  "the slot of the window that this device has"});
   out.push_back({"rings", std::to_string(words_.parts().rings), Origin::driver,
@@ -102,17 +102,17 @@ void CxlPort::state_settings(const WindowSettings& settings) {
 
 CxlPort::~CxlPort() {
   if (!mapping_.file().here()) return;
-  for (uint32_t place = 0; place < places; ++place) let_go(outbound_[place]);
+  for (uint32_t slot = 0; slot < slot_count; ++slot) let_go(outbound_[slot]);
   arrivals_.let_go_of_all();
   window_->slots().leave();
 }
 
-uint32_t CxlPort::place_of(const Endpoint& endpoint) const {
+uint32_t CxlPort::slot_of(const Endpoint& endpoint) const {
   const std::byte* const bytes = endpoint.address.bytes.data();
-  if (std::memcmp(bytes, facts_.self.address.bytes.data(), Slots::place_at) != 0) return places;
-  const uint32_t number = static_cast<uint32_t>(bytes[Slots::place_at]) << 8 |
-                          static_cast<uint32_t>(bytes[Slots::place_at + 1]);
-  return number == 0 || number > places || endpoint.port != ub_port ? places : number - 1;
+  if (std::memcmp(bytes, facts_.self.address.bytes.data(), Slots::slot_at) != 0) return no_slot;
+  const uint32_t number = static_cast<uint32_t>(bytes[Slots::slot_at]) << 8 |
+                          static_cast<uint32_t>(bytes[Slots::slot_at + 1]);
+  return number == 0 || number > slot_count || endpoint.port != ub_port ? no_slot : number - 1;
 }
 
 PortCounters CxlPort::counters() const {
@@ -129,15 +129,14 @@ PortCounters CxlPort::counters() const {
 size_t CxlPort::send(std::span<TxFrame* const> frames, Time) {
   for (TxFrame* const frame : frames) {
     pool_.take_back(frame);
-    const uint32_t place = place_of(frame->to);
+    const uint32_t slot = slot_of(frame->to);
     const auto bytes = static_cast<uint32_t>(frame->bytes());
-    if (place == places || bytes - 1 >= most_message_bytes ||
-        (!outbound_[place].ring && !connect(place)) ||
-        !outbound_[place].ring.write(*frame, bytes)) {
+    if (slot == no_slot || bytes - 1 >= most_message_bytes ||
+        (!outbound_[slot].ring && !connect(slot)) || !outbound_[slot].ring.write(*frame, bytes)) {
       ++counters_.send_failures;
       continue;
     }
-    touch(place);
+    touch(slot);
   }
   sent_ += frames.size();
   counters_.frames_sent += frames.size();
@@ -145,11 +144,11 @@ size_t CxlPort::send(std::span<TxFrame* const> frames, Time) {
   return frames.size();
 }
 
-std::byte* CxlPort::begin(uint32_t place, uint32_t bytes) {
-  if (place == places || bytes - 1 >= most_message_bytes) return nullptr;
-  RingWriter& ring = outbound_[place].ring;
+std::byte* CxlPort::begin(uint32_t slot, uint32_t bytes) {
+  if (slot == no_slot || bytes - 1 >= most_message_bytes) return nullptr;
+  RingWriter& ring = outbound_[slot].ring;
   if (!ring || ring.promised()) return nullptr;
-  begun_ = place;
+  begun_ = slot;
   return ring.begin(bytes);
 }
 
@@ -161,21 +160,21 @@ void CxlPort::end() {
   ++counters_.frames_sent;
 }
 
-void CxlPort::touch(uint32_t place) {
-  if (std::exchange(outbound_[place].touched, true)) return;
+void CxlPort::touch(uint32_t slot) {
+  if (std::exchange(outbound_[slot].touched, true)) return;
   if (touched_count_ == touched_.size()) notify();
-  touched_[touched_count_++] = place;
+  touched_[touched_count_++] = slot;
 }
 
 void CxlPort::notify() {
   if (touched_count_ == 0) return;
   ++counters_.calls_sent;
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  for (const uint32_t place : std::span(touched_).first(std::exchange(touched_count_, 0))) {
-    Outbound& outbound = outbound_[place];
+  for (const uint32_t slot : std::span(touched_).first(std::exchange(touched_count_, 0))) {
+    Outbound& outbound = outbound_[slot];
     outbound.touched = false;
     if (outbound.ring) outbound.ring.written();
-    words_.bell_of(place).ring(outbound.rung, place_ + 1);
+    words_.bell_of(slot).ring(outbound.rung, slot_ + 1);
   }
 }
 
@@ -183,44 +182,44 @@ void CxlPort::unlend(std::span<TxFrame* const> frames) {
   for (TxFrame* const frame : frames) pool_.take_back(frame);
 }
 
-bool CxlPort::reserve(uint32_t place, uint32_t bytes) {
-  if (place == places) return false;
+bool CxlPort::reserve(uint32_t slot, uint32_t bytes) {
+  if (slot == no_slot) return false;
   // The channel of a device to itself is set up without a packet, so nothing else would make its
   // ring.
-  if (!outbound_[place].ring && (place != place_ || !connect(place))) return false;
-  return outbound_[place].ring.reserve(bytes);
+  if (!outbound_[slot].ring && (slot != slot_ || !connect(slot))) return false;
+  return outbound_[slot].ring.reserve(bytes);
 }
 
-Ways::State CxlPort::state(uint32_t place) {
-  if (place == places || mapping_.lost()) return {.gone = true};
-  const bool lives = window_->slots().inhabited(place);
+Ways::State CxlPort::state(uint32_t slot) {
+  if (slot == no_slot || mapping_.lost()) return {.gone = true};
+  const bool lives = window_->slots().inhabited(slot);
   if (changes() != changes_seen_) look_around();
-  Outbound& outbound = outbound_[place];
+  Outbound& outbound = outbound_[slot];
   // The device itself is never gone.
-  if (!outbound.ring) return {.gone = place != place_, .no_room = lives && no_room_for_ == place};
+  if (!outbound.ring) return {.gone = slot != slot_, .no_room = lives && no_room_for_ == slot};
   return {.taken = outbound.ring.taken(), .empty = outbound.ring.empty(), .gone = !lives};
 }
 
 // The first packet of a pair makes its rings.
-bool CxlPort::connect(uint32_t place) {
+bool CxlPort::connect(uint32_t slot) {
   if (changes() != changes_seen_) look_around();
-  if (outbound_[place].ring) return true;
-  const Rings::Claim claim = window_->rings().claim_pair(place_, place);
+  if (outbound_[slot].ring) return true;
+  const Rings::Claim claim = window_->rings().claim_pair(slot_, slot);
   if (claim == Rings::Claim::nobody_there) ++counters_.unreachable;
-  if (no_room_for_ == place) no_room_for_ = places;
+  if (no_room_for_ == slot) no_room_for_ = no_slot;
   counters_.shortage = shortage_of(claim);
-  if (counters_.shortage != Shortage::none) no_room_for_ = place;
+  if (counters_.shortage != Shortage::none) no_room_for_ = slot;
   if (claim != Rings::Claim::made) return false;
   look_around();
-  return static_cast<bool>(outbound_[place].ring);
+  return static_cast<bool>(outbound_[slot].ring);
 }
 
 // ---- inwards
 
 size_t CxlPort::receive(std::span<RxFrame> frames, Time now) {
   if (changes() != changes_seen_) look_around();
-  if (handed_over_ != nullptr && handed_over_->told(now)) [[unlikely]]
-    handed_over_->take_what_is_told();
+  if (handed_over_ != nullptr && handed_over_->has_work(now)) [[unlikely]]
+    handed_over_->handle_notifications();
   if (arrivals_.quiet()) return 0;
   return arrivals_.receive(frames, bell_.drowsy(), counters_);
 }
@@ -231,30 +230,30 @@ size_t CxlPort::receive(std::span<RxFrame> frames, Time now) {
 void CxlPort::look_around() {
   changes_seen_ = changes();
   // The slot is another device's: the window was written over, and nothing in it is trusted.
-  if (words_.generation(place_) != generation_) {
+  if (words_.generation(slot_) != generation_) {
     arrivals_.forget_all();
-    for (uint32_t place = 0; place < places; ++place) outbound_[place] = {};
+    for (uint32_t slot = 0; slot < slot_count; ++slot) outbound_[slot] = {};
     return;
   }
-  for (uint32_t place = 0; place < places; ++place) {
-    Outbound& outbound = outbound_[place];
-    if (outbound.ring && words_.generation(place) != outbound.to_generation) let_go(outbound);
+  for (uint32_t slot = 0; slot < slot_count; ++slot) {
+    Outbound& outbound = outbound_[slot];
+    if (outbound.ring && words_.generation(slot) != outbound.to_generation) let_go(outbound);
   }
   arrivals_.note_ended();
   if (handed_over_ != nullptr) handed_over_->forget_the_gone();
   for (uint32_t ring = 0; ring < words_.parts().rings; ++ring) {
     const RingOwner owner = owner_of(words_, ring);
-    if (owner.serial != 0 && owner.from < places && owner.to < places) look_at(ring, owner);
+    if (owner.serial != 0 && owner.from < slot_count && owner.to < slot_count) look_at(ring, owner);
   }
 }
 
 // This includes rings whose other end left before this device first looked: a ring cannot be used
 // by others until this end, too, has given it up.
 void CxlPort::look_at(uint32_t ring, const RingOwner& owner) {
-  const bool receives = owner.to == place_ && owner.to_generation == generation_;
+  const bool receives = owner.to == slot_ && owner.to_generation == generation_;
   // If messages of an earlier incarnation have not been released yet, the next pass tries again.
   if (receives && !arrivals_.add(ring, owner)) changes_seen_ = changes() - 1;
-  if (owner.from != place_ || owner.from_generation != generation_) return;
+  if (owner.from != slot_ || owner.from_generation != generation_) return;
   Outbound& outbound = outbound_[owner.to];
   const bool lives = words_.generation(owner.to) == owner.to_generation;
   if (lives && outbound.ring) return;

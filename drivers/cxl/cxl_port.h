@@ -45,18 +45,18 @@ class CxlPort final : public PacketPort, public Ways {
   void abandon() override { window_->mapping().file().abandon(); }
 
   // Ways: the number of a way is that of the slot it leads to.
-  uint32_t way_to(const Endpoint& endpoint) const override { return place_of(endpoint); }
-  bool reserve(uint32_t place, uint32_t bytes) override;
-  std::byte* begin(uint32_t place, uint32_t bytes) override;
+  uint32_t way_to(const Endpoint& endpoint) const override { return slot_of(endpoint); }
+  bool reserve(uint32_t slot, uint32_t bytes) override;
+  std::byte* begin(uint32_t slot, uint32_t bytes) override;
   void end() override;
   void notify() override;
-  std::byte* hold(uint32_t place, const MemoryRange& range) override {
+  std::byte* hold(uint32_t slot, const MemoryRange& range) override {
     // The rings belong to one incarnation of the slot's device.
-    if (place >= places || !outbound_[place].ring) return nullptr;
-    return window_->holder().hold(place, outbound_[place].to_generation, range);
+    if (slot >= slot_count || !outbound_[slot].ring) return nullptr;
+    return window_->holder().hold(slot, outbound_[slot].to_generation, range);
   }
   bool let_go() override { return window_->holder().let_go(); }
-  State state(uint32_t place) override;
+  State state(uint32_t slot) override;
 
  private:
   static constexpr uint32_t frame_count = 256;
@@ -71,12 +71,12 @@ class CxlPort final : public PacketPort, public Ways {
     uint32_t rung = 0;     // Bell::ring
     bool touched = false;  // written to since the last `notify`
   };
-  CxlPort(std::unique_ptr<Window> window, uint32_t place, const WindowSettings& settings);
+  CxlPort(std::unique_ptr<Window> window, uint32_t slot, const WindowSettings& settings);
   void state_settings(const WindowSettings& settings);
 
-  uint32_t place_of(const Endpoint& endpoint) const;  // `places`: not of this window
-  [[gnu::cold]] bool connect(uint32_t place);
-  void touch(uint32_t place);
+  uint32_t slot_of(const Endpoint& endpoint) const;  // `no_slot`: not of this window
+  [[gnu::cold]] bool connect(uint32_t slot);
+  void touch(uint32_t slot);
   [[gnu::cold]] void look_around();
   void look_at(uint32_t ring, const RingOwner& owner);
   void let_go(Outbound& outbound);
@@ -87,19 +87,19 @@ class CxlPort final : public PacketPort, public Ways {
   const SharedWords& words_;
   HandedOver* const handed_over_;  // null where segments lie in the window
   const std::atomic<uint64_t>& changes_;
-  const uint32_t place_;
+  const uint32_t slot_;
   const uint32_t generation_;
   Bell bell_;
   PortFacts facts_;
   PortCounters counters_;
   uint64_t sent_ = 0;
   uint64_t changes_seen_ = 0;
-  uint32_t no_room_for_ = places;  // the slot that was asked for last, if there was no room
+  uint32_t no_room_for_ = no_slot;  // the slot that was asked for last, if there was no room
   FramePool pool_{frame_count};
-  std::unique_ptr<Outbound[]> outbound_;     // by slot
-  RegionArray<MarkedLines> marked_{places};  // likewise; memory where it is used
+  std::unique_ptr<Outbound[]> outbound_;         // by slot
+  RegionArray<MarkedLines> marked_{slot_count};  // likewise; memory where it is used
   Arrivals arrivals_;
-  std::array<uint32_t, places> touched_;
+  std::array<uint32_t, slot_count> touched_;
   uint32_t touched_count_ = 0;
   uint32_t begun_ = 0;  // slot
 };

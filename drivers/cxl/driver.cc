@@ -35,7 +35,7 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   if (auto done = options.finish(); !done) return done.error();
   settings.options = options.settings();
   if (!settings.path.empty() && settings.path.front() != '/') {
-    return device_error(device, device.address_place,
+    return device_error(device, device.address_offset,
                         "the path of a window begins with /. Fix: cxl:/dev/shm/NAME, or cxl: for "
                         "the window of this user");
   }

@@ -20,13 +20,13 @@ uint32_t Granules::taken_from(uint32_t segment) {
       std::min(here.granules.load(std::memory_order_relaxed), count() - segment);
   if (granules == 0) return 0;
   const uint32_t owner = here.owner.load(std::memory_order_relaxed);
-  if (owner < places &&
+  if (owner < slot_count &&
       words_.generation(owner) == here.owner_generation.load(std::memory_order_relaxed)) {
     return granules;
   }
   close_to_all(here);
-  for (uint32_t place = 0; place < places; ++place) {
-    if (holds(place, segment)) return granules;
+  for (uint32_t slot = 0; slot < slot_count; ++slot) {
+    if (holds(slot, segment)) return granules;
   }
   here.granules.store(0, std::memory_order_relaxed);
   return 0;

@@ -29,7 +29,7 @@ class Granules {
   void undo(uint32_t segment) { record(segment).granules.store(0, std::memory_order_relaxed); }
   // The owner does not use the segment any more. Its granules are free once no device holds it.
   void give_back(uint32_t segment) {
-    record(segment).owner.store(places, std::memory_order_release);
+    record(segment).owner.store(no_slot, std::memory_order_release);
   }
   // Makes the file system allocate memory for all of the segment, and fills it with zeros. Returns
   // false if there is not enough memory, or too little would be left for rings.

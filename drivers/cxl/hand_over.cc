@@ -27,7 +27,7 @@ constexpr Duration between_looks = std::chrono::milliseconds(10);
 constexpr Duration first_pause = std::chrono::milliseconds(1);
 constexpr Duration longest_pause = std::chrono::seconds(1);
 // A device that has connected sends its request within microseconds.
-constexpr Duration silence = std::chrono::milliseconds(100);
+constexpr Duration request_patience = std::chrono::milliseconds(100);
 
 // A byte, and room for just one descriptor: the kernel closes any that do not fit.
 struct Message {
@@ -136,39 +136,39 @@ HandOver::HandOver(uint32_t segments, bool others_entitled)
 
 HandOver::~HandOver() {
   forget([](uint32_t, const Name&) { return true; });
-  for (const Silent& one : silent_) {
+  for (const Pending& one : pending_) {
     if (one.socket >= 0) close(one.socket);
   }
   not_inherited_ = NotInherited();
   if (socket_ >= 0) close(socket_);
 }
 
-bool HandOver::name_of(const std::string& path, uint32_t place, sockaddr_un& out) {
+bool HandOver::name_of(const std::string& path, uint32_t slot, sockaddr_un& out) {
   out.sun_family = AF_UNIX;
   constexpr size_t digits = 5;
   if (path.size() + digits >= sizeof out.sun_path) return false;
   char* end = std::copy(path.begin(), path.end(), out.sun_path);
   *end++ = '.';
-  end = std::to_chars(end, end + digits, place).ptr;
+  end = std::to_chars(end, end + digits, slot).ptr;
   *end = 0;
   return true;
 }
 
-void HandOver::remove(const std::string& path, uint32_t place) {
+void HandOver::remove(const std::string& path, uint32_t slot) {
   sockaddr_un name{};
   struct stat about {};
-  const bool there = name_of(path, place, name) && lstat(name.sun_path, &about) == 0;
+  const bool there = name_of(path, slot, name) && lstat(name.sun_path, &about) == 0;
   if (there && S_ISSOCK(about.st_mode)) unlink(name.sun_path);
 }
 
 // The owner of the slot's lock owns the name: a file there was left by a process that died.
-bool HandOver::listen(const std::string& path, uint32_t place, int window) {
+bool HandOver::listen(const std::string& path, uint32_t slot, int window) {
   path_ = path;
-  if (!name_of(path, place, bound_)) {
+  if (!name_of(path, slot, bound_)) {
     errno = ENAMETOOLONG;
     return false;
   }
-  remove(path, place);
+  remove(path, slot);
   socket_ = above_standard(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket_ < 0) return false;
   not_inherited_ = NotInherited(socket_);
@@ -213,9 +213,9 @@ bool HandOver::entitled(int socket) const {
 }
 
 // Returns a value below zero if the slot cannot be asked now.
-int HandOver::connect_to(uint32_t place) const {
+int HandOver::connect_to(uint32_t slot) const {
   sockaddr_un address{};
-  if (!name_of(path_, place, address)) return -1;
+  if (!name_of(path_, slot, address)) return -1;
   const int to = above_standard(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (to < 0) return -1;
   const auto* const at = reinterpret_cast<const sockaddr*>(&address);
@@ -225,13 +225,13 @@ int HandOver::connect_to(uint32_t place) const {
 }
 
 bool HandOver::ask(const FileRequest& request, const There& there, Time now) {
-  Asked& asked = asked_[there.name.place];
+  Asked& asked = asked_[there.name.slot];
   const Foreign& one = foreign_[there.segment];
   const bool known =
       one.name == there.name && one.said(there.epoch, request.token) != Said::nothing;
   if (asked.socket >= 0 || now < asked.until || known) return false;
   const bool room = mapped_.size() < mapped_.capacity() || one.base != nullptr;
-  asked.socket = room ? connect_to(there.name.place) : -1;
+  asked.socket = room ? connect_to(there.name.slot) : -1;
   const bool sent = asked.socket >= 0 && ::send(asked.socket, &request, sizeof request,
                                                 MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof request;
   if (!sent) {
@@ -330,7 +330,7 @@ void HandOver::unmap(size_t index) {
 
 void HandOver::answer_request(int socket, const FileRequest& request, Time now) {
   const Eid who = source_of(socket);
-  if (judge_ != nullptr && !judge_->hears(who, now)) {
+  if (judge_ != nullptr && !judge_->admits(who, now)) {
     ++unheard_;
     return;
   }
@@ -351,7 +351,7 @@ void HandOver::answer_request(int socket, const FileRequest& request, Time now) 
 }
 
 // Returns false if nothing has come yet.
-bool HandOver::hear(int socket, Told& told, Time now) {
+bool HandOver::read_request(int socket, Answered& answered, Time now) {
   FileRequest request{};
   std::array<std::byte, sizeof request + 1> bytes;
   const bool may_ask = entitled(socket);
@@ -359,59 +359,59 @@ bool HandOver::hear(int socket, Told& told, Time now) {
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (count == sizeof request) std::memcpy(&request, bytes.data(), sizeof request);
   answer_request(socket, request, now);
-  const bool lives = request.word == FileRequest::first_word && request.place < places;
-  if (lives) told.places[told.count++] = request.place;
+  const bool known = request.word == FileRequest::first_word && request.slot < slot_count;
+  if (known) answered.slots[answered.count++] = request.slot;
   return true;
 }
 
 // Looks again at connections without a request, each of which is closed when it times out.
-void HandOver::hear_the_silent(Told& told, Time now) {
-  for (Silent& one : silent_) {
+void HandOver::read_pending(Answered& answered, Time now) {
+  for (Pending& one : pending_) {
     if (one.socket < 0) continue;
-    const bool heard = hear(one.socket, told, now);
-    if (!heard && now < one.until) {
+    const bool arrived = read_request(one.socket, answered, now);
+    if (!arrived && now < one.until) {
       look_again(one.until);
       continue;
     }
-    if (!heard) ++malformed_;
+    if (!arrived) ++malformed_;
     close(std::exchange(one.socket, -1));
   }
 }
 
 // Replaces the connection that has been silent for longest.
-void HandOver::keep_silent(int socket, Time now) {
-  Silent* place = &silent_[0];
-  for (Silent& one : silent_) {
-    if (place->socket >= 0 && (one.socket < 0 || one.until < place->until)) place = &one;
+void HandOver::keep_pending(int socket, Time now) {
+  Pending* entry = &pending_[0];
+  for (Pending& one : pending_) {
+    if (entry->socket >= 0 && (one.socket < 0 || one.until < entry->until)) entry = &one;
   }
-  if (place->socket >= 0) {
+  if (entry->socket >= 0) {
     ++malformed_;
-    close(place->socket);
+    close(entry->socket);
   }
-  *place = {.socket = socket, .until = now + silence};
-  look_again(place->until);
+  *entry = {.socket = socket, .until = now + request_patience};
+  look_again(entry->until);
 }
 
-void HandOver::answer(Told& told, Time now) {
-  hear_the_silent(told, now);
+void HandOver::answer(Answered& answered, Time now) {
+  read_pending(answered, now);
   for (size_t i = 0; i < at_once && socket_ >= 0; ++i) {
     const int socket =
         above_standard(accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     const bool none = socket < 0 && errno == EAGAIN;
     if (none) return;
     if (socket < 0) continue;
-    hear(socket, told, now) ? void(close(socket)) : keep_silent(socket, now);
+    read_request(socket, answered, now) ? void(close(socket)) : keep_pending(socket, now);
   }
   // More connections may wait, also because this process has no descriptors at the moment.
-  if (socket_ >= 0) look_again(told.count > 0 ? now : now + between_looks);
+  if (socket_ >= 0) look_again(answered.count > 0 ? now : now + between_looks);
 }
 
-HandOver::Told HandOver::look(Time now) {
-  Told told;
+HandOver::Answered HandOver::look(Time now) {
+  Answered answered;
   due_ = never;
   collect(now);
-  answer(told, now);
-  return told;
+  answer(answered, now);
+  return answered;
 }
 
 }  // namespace urma::drivers::cxl

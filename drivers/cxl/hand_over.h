@@ -33,15 +33,15 @@ class HandOver {
   void set_judge(TokenJudge* judge) { judge_ = judge; }
   // Returns false, with errno set, if no socket can be made there; EADDRINUSE means that another
   // file has the name. Its permissions become those of `window`.
-  bool listen(const std::string& path, uint32_t place, int window);
+  bool listen(const std::string& path, uint32_t slot, int window);
   void stop_listening();
   // Removes the socket of a device that died while it had the slot.
-  static void remove(const std::string& path, uint32_t place);
+  static void remove(const std::string& path, uint32_t slot);
 
   // ---- segments of other devices, handed to this one
 
   struct Name {
-    uint32_t place;
+    uint32_t slot;
     uint32_t generation;
     uint32_t file;
     friend bool operator==(const Name&, const Name&) = default;
@@ -83,14 +83,14 @@ class HandOver {
 
   // ---- called when another device has notified this one, or at the time `due`
 
-  // Takes the answers that have arrived, and answers some requests. The caller must notify the
-  // slots that `told` lists.
   static constexpr size_t at_once = 8;
-  struct Told {
-    std::array<uint32_t, 2 * at_once> places;
+  // The slots of devices whose requests were answered. The caller must notify them.
+  struct Answered {
+    std::array<uint32_t, 2 * at_once> slots;
     size_t count = 0;
   };
-  Told look(Time now);
+  // Takes the answers that have arrived, and answers some requests.
+  Answered look(Time now);
   // Returns when to check the socket without a notification: requests were left over, or an answer
   // is awaited.
   Time due() const { return due_; }
@@ -126,16 +126,16 @@ class HandOver {
     Duration pause{};  // the latest pause, after which another request failed
   };
   // A connection on which no request has arrived yet.
-  struct Silent {
+  struct Pending {
     int socket = -1;
     Time until{};
   };
   static constexpr size_t most_mapped = 4096;
 
-  static bool name_of(const std::string& path, uint32_t place, sockaddr_un& out);
+  static bool name_of(const std::string& path, uint32_t slot, sockaddr_un& out);
   bool entitled(int socket) const;
   bool bind_as(const struct stat& window);
-  int connect_to(uint32_t place) const;
+  int connect_to(uint32_t slot) const;
   static void hang_up(Asked& asked);
   static void put_off(Asked& asked, Time now);
   void collect(Time now);
@@ -145,10 +145,10 @@ class HandOver {
   Mapped map(Foreign& one, const There& there, int descriptor);
   void unmap(size_t index);
   void answer_request(int socket, const FileRequest& request, Time now);
-  bool hear(int socket, Told& told, Time now);
-  void hear_the_silent(Told& told, Time now);
-  void keep_silent(int socket, Time now);
-  void answer(Told& told, Time now);
+  bool read_request(int socket, Answered& answered, Time now);
+  void read_pending(Answered& answered, Time now);
+  void keep_pending(int socket, Time now);
+  void answer(Answered& answered, Time now);
   void look_again(Time at) { due_ = std::min(due_, at); }
 
   OwnFiles own_;
@@ -159,8 +159,8 @@ class HandOver {
   sockaddr_un bound_{};
   RegionArray<Foreign> foreign_;
   std::vector<uint32_t> mapped_;  // never more than it has room for
-  std::array<Asked, places> asked_{};
-  std::array<Silent, at_once> silent_{};
+  std::array<Asked, slot_count> asked_{};
+  std::array<Pending, at_once> pending_{};
   Time due_ = never;
   uint64_t malformed_ = 0;
   uint64_t refused_ = 0;

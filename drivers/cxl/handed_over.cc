@@ -9,7 +9,7 @@ namespace urma::drivers::cxl {
 std::byte* HandedOver::find(const HandOver::There& there, const MemoryRange& range,
                             uint64_t offset) {
   if (there.name.file == 0) return nullptr;
-  if (there.name.place == slots_.own()) {
+  if (there.name.slot == slots_.own()) {
     const OwnFiles& own = hand_over_.own();
     const uint64_t bytes = own.bytes(there.segment);
     const bool known = own.is_open(there.segment, there.name.file) &&
@@ -28,21 +28,21 @@ std::byte* HandedOver::ask_for(const HandOver::There& there, const MemoryRange& 
                             .file = there.name.file,
                             .token_id = number(range.id),
                             .token = number(range.token),
-                            .place = slots_.own()};
-  if (hand_over_.ask(request, there, now_)) tell(there.name.place);
+                            .slot = slots_.own()};
+  if (hand_over_.ask(request, there, now_)) notify(there.name.slot);
   return nullptr;
 }
 
-void HandedOver::tell(uint32_t slot) const {
-  if (slot >= places) return;
-  words_.slot(slot).record.told.fetch_add(1);
+void HandedOver::notify(uint32_t slot) const {
+  if (slot >= slot_count) return;
+  words_.slot(slot).record.notifications.fetch_add(1);
   words_.bell_of(slot).ring();
 }
 
 bool HandedOver::lies_there(uint32_t segment, const HandOver::Name& name) const {
   const SegmentRecord& record = granules_.record(segment);
-  return words_.generation(name.place) == name.generation &&
-         record.owner.load(std::memory_order_relaxed) == name.place &&
+  return words_.generation(name.slot) == name.generation &&
+         record.owner.load(std::memory_order_relaxed) == name.slot &&
          record.file.load(std::memory_order_relaxed) == name.file;
 }
 
@@ -52,16 +52,16 @@ void HandedOver::forget_the_gone() {
 }
 
 void HandedOver::watch() {
-  told_ = &words_.slot(slots_.own()).record.told;
+  notifications_ = &words_.slot(slots_.own()).record.notifications;
   // A request may have come since the socket was made: the first pass looks.
-  told_seen_ = told_->load() - 1;
+  seen_ = notifications_->load() - 1;
 }
 
-void HandedOver::take_what_is_told() {
-  told_seen_ = told_->load();
+void HandedOver::handle_notifications() {
+  seen_ = notifications_->load();
   forget_the_gone();
-  const HandOver::Told told = hand_over_.look(now_);
-  for (const uint32_t slot : std::span(told.places).first(told.count)) tell(slot);
+  const HandOver::Answered answered = hand_over_.look(now_);
+  for (const uint32_t slot : std::span(answered.slots).first(answered.count)) notify(slot);
 }
 
 }  // namespace urma::drivers::cxl

@@ -23,18 +23,19 @@ class HandedOver {
   // Returns where this part of the segment lies in this process. Returns null if its owner has just
   // been asked for it, or has refused; then the caller sends a packet.
   std::byte* find(const HandOver::There& there, const MemoryRange& range, uint64_t offset);
-  // Rings the bell of a slot at whose socket a request or an answer waits.
-  void tell(uint32_t slot) const;
+  // Informs the device in a slot that a request or an answer waits at its socket.
+  void notify(uint32_t slot) const;
 
   // Begins to watch this device's own slot, after it has joined.
   void watch();
   // Called in each pass. Returns whether a device has notified this one that something waits at its
   // socket, or whether it is time to check the socket anyway.
-  bool told(Time now) {
+  bool has_work(Time now) {
     now_ = now;
-    return told_->load() != told_seen_ || now >= hand_over_.due();
+    return notifications_->load() != seen_ || now >= hand_over_.due();
   }
-  void take_what_is_told();
+  // Takes answers from other devices, and answers some of their requests.
+  void handle_notifications();
   // Unmaps segments that their owners have given back. Their memory is freed only when no process
   // maps it any more.
   void forget_the_gone();
@@ -48,8 +49,8 @@ class HandedOver {
   const Slots& slots_;
   const Granules& granules_;
   const std::atomic<bool>* const moved_;  // by segment: this device's own lie elsewhere now
-  const std::atomic<uint32_t>* told_ = nullptr;
-  uint32_t told_seen_ = 0;
+  const std::atomic<uint32_t>* notifications_ = nullptr;
+  uint32_t seen_ = 0;
   Time now_{};  // of the last pass
 };
 

@@ -34,37 +34,37 @@ struct alignas(line_bytes) Changes {
 };
 static_assert(sizeof(Changes) == line_bytes);
 
-// The device in a slot, which identifiers call a place. Written under the lock; the generation is
-// odd while a device is there.
-struct alignas(line_bytes) PlaceRecord {
+// The device in a slot. Written under the lock; the generation is odd while a device is there.
+struct alignas(line_bytes) SlotRecord {
   std::atomic<uint32_t> generation;
-  std::atomic<uint32_t>
-      told;  // incremented by each device that left a request or an answer at its socket
+  // Incremented by each device that has left a request or an answer at this device's socket.
+  std::atomic<uint32_t> notifications;
 };
 // The bell at which the slot's owner sleeps (base/bell.h).
-struct alignas(line_bytes) PlaceBell {
+struct alignas(line_bytes) SlotBell {
   std::atomic<uint32_t> word;
 };
 // The segment that the slot's owner is reading or writing at this moment: its number and one, or
 // zero. The device that revokes a segment waits until no slot names it.
-struct alignas(line_bytes) PlaceHold {
+struct alignas(line_bytes) SlotHold {
   std::atomic<uint32_t> segment;
 };
 // A slot of the window, which belongs to one device at a time.
-struct Place {
-  PlaceRecord record;
-  PlaceBell bell;
-  PlaceHold hold;
+struct Slot {
+  SlotRecord record;
+  SlotBell bell;
+  SlotHold hold;
 };
-static_assert(sizeof(Place) == 3 * line_bytes);
-inline constexpr uint32_t places = 256;
+static_assert(sizeof(Slot) == 3 * line_bytes);
+inline constexpr uint32_t slot_count = 256;
+inline constexpr uint32_t no_slot = slot_count;  // instead of a slot's number
 
 // The pair that a ring belongs to. Written under the lock; the serial is zero while it belongs to
 // none. Each new pair gets another serial, which is marked while the record changes; a reader
 // without the lock reads the serial before and after the record.
 struct alignas(line_bytes) RingRecord {
   std::atomic<uint32_t> serial;
-  std::atomic<uint32_t> from;  // place
+  std::atomic<uint32_t> from;  // slot
   std::atomic<uint32_t> to;
   std::atomic<uint32_t> from_generation;
   std::atomic<uint32_t> to_generation;
@@ -125,13 +125,13 @@ static_assert(ring_bytes == 4096 + ring_lines * line_bytes);
 // number, says what it is. `granules` and `owner` are set under the lock; a record without an owner
 // is free memory. The owner gives the memory back without the lock. The owner writes the other
 // fields while `epoch` is even. While `epoch` is odd, devices that have stored the segment in their
-// slots (PlaceHold) may read and write the memory. If the owner has died, the device that needs the
+// slots (SlotHold) may read and write the memory. If the owner has died, the device that needs the
 // memory makes the epoch even.
 struct alignas(line_bytes) SegmentRecord {
   std::atomic<uint64_t> epoch;
   std::atomic<uint64_t> bytes;
   std::atomic<uint32_t> granules;
-  std::atomic<uint32_t> owner;  // place; `places`: given back, while a device held it
+  std::atomic<uint32_t> owner;  // slot; `no_slot`: given back, while a device held it
   std::atomic<uint32_t> owner_generation;
   std::atomic<uint32_t> token_id;
   std::atomic<uint32_t> token;
@@ -156,10 +156,10 @@ inline void close_to_all(SegmentRecord& record) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-// How the parts of a window follow from its size: header, changes, places, records; from a page on
+// How the parts of a window follow from its size: header, changes, slots, records; from a page on
 // the rings; then, in its last half unless it is small, segments.
-inline constexpr uint64_t places_at = 2 * line_bytes;
-inline constexpr uint64_t records_at = places_at + places * sizeof(Place);
+inline constexpr uint64_t slots_at = 2 * line_bytes;
+inline constexpr uint64_t records_at = slots_at + slot_count * sizeof(Slot);
 inline constexpr uint64_t least_window_bytes = 1 << 20;
 inline constexpr uint32_t most_rings = 1 << 20;
 inline constexpr uint32_t most_granules = 1 << 14;
@@ -201,7 +201,7 @@ constexpr bool fits(uint64_t window_bytes) {
 static_assert(fits(least_window_bytes) && fits(least_with_segments) && fits(1 << 30) &&
               fits((uint64_t{1} << 46) - 1) && fits(least_with_segments + 4095));
 // If one of these values changes, the version must change, too.
-static_assert(version == 8 && ring_lines == 7 * 1024 && ring_bytes == 462848 && places == 256 &&
+static_assert(version == 8 && ring_lines == 7 * 1024 && ring_bytes == 462848 && slot_count == 256 &&
               records_at == 49280 && sizeof(SegmentRecord) == 64 &&
               Parts::of(1 << 30).rings == 1158 && Parts::of(1 << 30).granules == 8192);
 

@@ -181,7 +181,7 @@ Result<void> Opener::make() {
   std::byte* const base = words.base();
   Header& header = words.header();
   words.refresh(base, parts.rings_at);
-  words.tell(header.magic, uint64_t{0});
+  words.store(header.magic, uint64_t{0});
   std::memset(base + line_bytes, 0, parts.rings_at - line_bytes);
   header.version.store(version, std::memory_order_relaxed);
   header.rings.store(parts.rings, std::memory_order_relaxed);
@@ -191,7 +191,7 @@ Result<void> Opener::make() {
   mapping_->set_id(SecureEntropy().next());
   header.id.store(mapping_->id(), std::memory_order_relaxed);
   words.write_back(base, parts.rings_at);
-  words.tell(header.magic, magic);
+  words.store(header.magic, magic);
   return {};
 }
 
@@ -211,7 +211,7 @@ Result<void> Opener::find() {
   Says says = read_header();
   const bool of_another_layout =
       says.magic == magic && (says.version != version || says.rings != Parts::of(says.bytes).rings);
-  if (unfinished(says) || (of_another_layout && !any_place_is_locked(file().descriptor()))) {
+  if (unfinished(says) || (of_another_layout && !any_slot_is_locked(file().descriptor()))) {
     return make();
   }
   if (says.magic == magic && !says.coherent && words.coherent()) {

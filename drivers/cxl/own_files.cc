@@ -128,7 +128,7 @@ void OwnFiles::drop(uint32_t segment) {
 
 OwnFiles::Answer OwnFiles::answer(const FileRequest& request, int& descriptor) {
   if (request.word != FileRequest::first_word || request.segment >= files_.size() ||
-      request.place >= places) {
+      request.slot >= slot_count) {
     return Answer::nonsense;
   }
   File& file = files_[request.segment];
@@ -136,7 +136,7 @@ OwnFiles::Answer OwnFiles::answer(const FileRequest& request, int& descriptor) {
   const bool good = knows(request.segment, request.token);
   if (request.token_id != number(file.grant.id) || !good) return Answer::bad_token;
   descriptor = static_cast<int>(file.descriptor) - 1;
-  file.users[request.place / 64] |= uint64_t{1} << request.place % 64;
+  file.users[request.slot / 64] |= uint64_t{1} << request.slot % 64;
   return Answer::granted;
 }
 

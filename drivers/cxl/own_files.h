@@ -17,7 +17,7 @@ struct FileRequest {
   uint32_t file;  // of SegmentRecord
   uint32_t token_id;
   uint32_t token;
-  uint32_t place;  // the slot that asks, whose bell is rung
+  uint32_t slot;  // the slot that asks, whose bell is rung
 };
 
 // The segments of a device, each in a sealed file of its own. The files have no names, so a process
@@ -56,12 +56,12 @@ class OwnFiles {
     return files_[segment].open && files_[segment].number == number;
   }
   // The devices that were given the file, which use it without a hold: a bit for the slot of each.
-  using Places = std::array<uint64_t, places / 64>;
-  static bool among(const Places& users, uint32_t place) {
-    return (users[place / 64] >> place % 64 & 1) != 0;
+  using SlotSet = std::array<uint64_t, slot_count / 64>;
+  static bool among(const SlotSet& users, uint32_t slot) {
+    return (users[slot / 64] >> slot % 64 & 1) != 0;
   }
-  const Places& users(uint32_t segment) const { return files_[segment].users; }
-  bool handed_over(uint32_t segment) const { return users(segment) != Places{}; }
+  const SlotSet& users(uint32_t segment) const { return files_[segment].users; }
+  bool handed_over(uint32_t segment) const { return users(segment) != SlotSet{}; }
   // Returns whether it is closed, and devices that were given it may still map it.
   bool left_over(uint32_t segment) const { return !files_[segment].open && handed_over(segment); }
 
@@ -91,7 +91,7 @@ class OwnFiles {
     SegmentMemory::Grant grant;
     bool open;
     bool sealed;
-    Places users;
+    SlotSet users;
   };
 
   RegionArray<File> files_;

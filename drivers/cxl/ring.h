@@ -51,16 +51,16 @@ class RingWriter {
   // Returns whether one more message of at most `message_bytes` will fit, in addition to those for
   // which room was reserved since the last `written`.
   bool reserve(uint32_t message_bytes) {
-    const Place place = place_behind(planned_, lines_of(message_bytes));
-    if (!fits(place.end.lines)) return false;
-    planned_ = place.end;
+    const Room room = room_behind(planned_, lines_of(message_bytes));
+    if (!fits(room.end.lines)) return false;
+    planned_ = room.end;
     return true;
   }
   bool promised() const { return planned_.lines != next_.lines; }
   // Returns where to write a message of `message_bytes`; `end` makes it visible to the receiver.
   // Returns null if there is no room.
   std::byte* begin(uint32_t message_bytes) {
-    begun_ = place_behind(next_, lines_of(message_bytes));
+    begun_ = room_behind(next_, lines_of(message_bytes));
     if (!fits(begun_.end.lines)) return nullptr;
     begun_bytes_ = message_bytes;
     return ring_->lines[begun_.line].content;
@@ -112,7 +112,7 @@ class RingWriter {
     uint32_t line = 0;   // the same position, as an index in the ring
     uint32_t lap = 0;    // as in a mark
   };
-  struct Place {
+  struct Room {
     uint32_t line = 0;  // the first one
     Position end;
   };
@@ -131,7 +131,7 @@ class RingWriter {
     prefetch_to_write(&ring_->lines[line < ring_lines ? line : line - ring_lines]);
   }
   // A message never wraps around the end of the ring.
-  static Place place_behind(const Position& at, uint32_t lines) {
+  static Room room_behind(const Position& at, uint32_t lines) {
     const uint32_t left = ring_lines - at.line;
     if (lines < left) return {at.line, {at.lines + lines, at.line + lines, at.lap}};
     if (lines == left) return {at.line, {at.lines + lines, 0, at.lap + one_lap}};
@@ -147,7 +147,7 @@ class RingWriter {
   Caches* caches_ = nullptr;
   Position next_;
   Position planned_;  // with what has been promised room
-  Place begun_;
+  Room begun_;
   uint32_t begun_bytes_ = 0;
   uint64_t taken_ = 0;  // as last read
 };

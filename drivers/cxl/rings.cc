@@ -29,7 +29,7 @@ RingOwner owner_of(const SharedWords& words, uint32_t ring) {
 // is read last.
 bool Rings::free_again(uint32_t ring) const {
   const RingOwner owner = owner_of(words_, ring);
-  if (owner.serial == 0 || owner.from >= places || owner.to >= places) return true;
+  if (owner.serial == 0 || owner.from >= slot_count || owner.to >= slot_count) return true;
   const bool sender_gone = words_.generation(owner.from) != owner.from_generation;
   const bool receiver_gone = words_.generation(owner.to) != owner.to_generation;
   if (sender_gone && receiver_gone) return true;
@@ -55,23 +55,23 @@ void Rings::give(uint32_t ring, uint32_t from, uint32_t to) {
   Ring& memory = words_.ring(ring);
   const uint32_t before = words_.seen(record.serial) & ~changing;
   const uint32_t serial = (before + 1) & ~changing;
-  words_.tell(record.serial, before | changing);
+  words_.store(record.serial, before | changing);
   std::atomic_thread_fence(std::memory_order_release);
-  words_.tell(memory.control.receiver.taken, uint64_t{0});
-  words_.tell(memory.control.receiver.let_go, uint32_t{0});
-  words_.tell(memory.control.sender.let_go, uint32_t{0});
-  words_.tell(memory.lines[0].mark, nothing_yet);
+  words_.store(memory.control.receiver.taken, uint64_t{0});
+  words_.store(memory.control.receiver.let_go, uint32_t{0});
+  words_.store(memory.control.sender.let_go, uint32_t{0});
+  words_.store(memory.lines[0].mark, nothing_yet);
   record.from.store(from, std::memory_order_relaxed);
   record.to.store(to, std::memory_order_relaxed);
   record.from_generation.store(words_.generation(from), std::memory_order_relaxed);
   record.to_generation.store(words_.generation(to), std::memory_order_relaxed);
-  words_.tell(record.serial, serial == 0 ? 1 : serial);
+  words_.store(record.serial, serial == 0 ? 1 : serial);
 }
 
 Rings::Claim Rings::claim_pair(uint32_t from, uint32_t to) {
   const WindowLock lock(file_.descriptor());
   if (!lock.held()) return Claim::not_now;
-  if (to >= places || words_.generation(to) % 2 == 0) return Claim::nobody_there;
+  if (to >= slot_count || words_.generation(to) % 2 == 0) return Claim::nobody_there;
   if (!slots_.lives(to)) {
     slots_.end(to);
     return Claim::nobody_there;

@@ -78,8 +78,8 @@ void Segments::revoke_all() {
 // The holds of a device whose process has died do not count.
 bool Segments::held(const Lease& lease) {
   if (!mapping_.file().here()) return false;
-  for (uint32_t place = 0; place < places; ++place) {
-    if (granules_.holds(place, lease.number) && slots_.inhabited(place)) return true;
+  for (uint32_t slot = 0; slot < slot_count; ++slot) {
+    if (granules_.holds(slot, lease.number) && slots_.inhabited(slot)) return true;
   }
   return false;
 }
@@ -124,7 +124,7 @@ void Segments::empty(const Lease& lease) {
 // The next device that needs the granules first checks whether another device still holds the
 // segment.
 void Segments::give_back(const Lease& lease) {
-  OwnFiles::Places users{};
+  OwnFiles::SlotSet users{};
   if (hand_over_ != nullptr) {
     users = hand_over_->own().users(lease.number);
     hand_over_->own().drop(lease.number);
@@ -134,15 +134,15 @@ void Segments::give_back(const Lease& lease) {
   granules_.give_back(lease.number);
   // The memory stays in use as long as one of the users maps it, and users may sleep, so they are
   // woken.
-  for (uint32_t slot = 0; slot < places; ++slot) {
-    if (OwnFiles::among(users, slot)) handed_over_->tell(slot);
+  for (uint32_t slot = 0; slot < slot_count; ++slot) {
+    if (OwnFiles::among(users, slot)) handed_over_->notify(slot);
   }
 }
 
-Quarantined Segments::quarantined(uint32_t segment, uint32_t place) const {
+Quarantined Segments::quarantined(uint32_t segment, uint32_t slot) const {
   return {.address = address_of(segment, 0),
           .bytes = granules_.record(segment).bytes.load(std::memory_order_relaxed),
-          .held_by = slots_.endpoint_of(place)};
+          .held_by = slots_.endpoint_of(slot)};
 }
 
 // Revoked files of this device's own that other devices map, and that were not moved.
@@ -150,9 +150,9 @@ size_t Segments::left_over(std::span<Quarantined> out) const {
   size_t count = 0;
   for (uint32_t segment = 0; segment < granules_.count(); ++segment) {
     if (!hand_over_->own().left_over(segment) || moved_[segment]) continue;
-    const OwnFiles::Places& users = hand_over_->own().users(segment);
-    for (uint32_t place = 0; place < places && count < out.size(); ++place) {
-      if (OwnFiles::among(users, place)) out[count++] = quarantined(segment, place);
+    const OwnFiles::SlotSet& users = hand_over_->own().users(segment);
+    for (uint32_t slot = 0; slot < slot_count && count < out.size(); ++slot) {
+      if (OwnFiles::among(users, slot)) out[count++] = quarantined(segment, slot);
     }
   }
   return count;
@@ -163,14 +163,14 @@ size_t Segments::left_over(std::span<Quarantined> out) const {
 size_t Segments::quarantined(std::span<Quarantined> out) {
   if (!slots_.owned()) return 0;
   size_t count = hand_over_ != nullptr ? left_over(out) : 0;
-  for (uint32_t place = 0; place < places && count < out.size(); ++place) {
-    const uint32_t held = mapping_.words().slot(place).hold.segment.load(std::memory_order_acquire);
+  for (uint32_t slot = 0; slot < slot_count && count < out.size(); ++slot) {
+    const uint32_t held = mapping_.words().slot(slot).hold.segment.load(std::memory_order_acquire);
     if (held == 0 || held > granules_.count()) continue;
     const SegmentRecord& record = granules_.record(held - 1);
     const bool closed = !is_open(record.epoch.load(std::memory_order_acquire));
     if (!closed || record.granules.load(std::memory_order_relaxed) == 0) continue;
-    if (!slots_.inhabited(place)) continue;
-    out[count++] = quarantined(held - 1, place);
+    if (!slots_.inhabited(slot)) continue;
+    out[count++] = quarantined(held - 1, slot);
   }
   return count;
 }

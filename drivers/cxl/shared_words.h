@@ -34,13 +34,15 @@ class SharedWords {
   void write_back(const void* at, size_t bytes) const {
     if (memory_.caches != nullptr) memory_.caches->write_back(at, bytes);
   }
+  // Returns the value that was stored last, by whichever process.
   template <class Value>
   Value seen(const std::atomic<Value>& word) const {
     refresh(&word, sizeof word);
     return word.load(std::memory_order_acquire);
   }
+  // Other processes see the value before any later store.
   template <class Value>
-  void tell(std::atomic<Value>& word, Value value) const {
+  void store(std::atomic<Value>& word, Value value) const {
     word.store(value, std::memory_order_release);
     write_back(&word, sizeof word);
   }
@@ -48,7 +50,7 @@ class SharedWords {
   const Parts& parts() const { return parts_; }
   Header& header() const { return at<Header>(0); }
   Changes& changes() const { return at<Changes>(line_bytes); }
-  Place& slot(uint32_t slot) const { return (&at<Place>(places_at))[slot]; }
+  Slot& slot(uint32_t slot) const { return (&at<Slot>(slots_at))[slot]; }
   uint32_t generation(uint32_t slot) const { return seen(this->slot(slot).record.generation); }
   RingRecord& ring_record(uint32_t ring) const { return (&at<RingRecord>(records_at))[ring]; }
   SegmentRecord* segment_records() const { return &at<SegmentRecord>(parts_.segments_at); }
@@ -61,7 +63,7 @@ class SharedWords {
   // Returns the bell of a slot, at which processes of this kernel sleep. Its word is accessed
   // without the simulated or non-coherent caches.
   Bell bell_of(uint32_t slot) const {
-    return Bell(reinterpret_cast<Place*>(memory_.mapping + places_at)[slot].bell.word);
+    return Bell(reinterpret_cast<Slot*>(memory_.mapping + slots_at)[slot].bell.word);
   }
 
   std::byte* base() const { return memory_.base; }

@@ -14,18 +14,18 @@ Slots::Slots(const Mapping& mapping, HandOver* hand_over)
 
 // The kernel does not report locks of the asking descriptor.
 bool Slots::lives(uint32_t slot) const {
-  return slot == own_ || place_is_locked(file_.descriptor(), slot);
+  return slot == own_ || slot_is_locked(file_.descriptor(), slot);
 }
 
 void Slots::note_change() {
   std::atomic<uint64_t>& count = words_.changes().count;
-  words_.tell(count, words_.seen(count) + 1);
+  words_.store(count, words_.seen(count) + 1);
 }
 
 void Slots::end(uint32_t slot) {
-  Place& place = words_.slot(slot);
-  words_.tell(place.record.generation, words_.generation(slot) + 1);
-  words_.tell(place.hold.segment, uint32_t{0});
+  Slot& ended = words_.slot(slot);
+  words_.store(ended.record.generation, words_.generation(slot) + 1);
+  words_.store(ended.hold.segment, uint32_t{0});
   HandOver::remove(file_.path(), slot);
   note_change();
   ring_partners(slot);
@@ -41,13 +41,13 @@ void Slots::ring_partners(uint32_t slot) const {
     const bool sent = owner.from == slot && owner.from_generation == ended;
     const bool received = owner.to == slot && owner.to_generation == ended;
     const uint32_t partner = sent ? owner.to : owner.from;
-    if ((!sent && !received) || partner >= places) continue;
+    if ((!sent && !received) || partner >= slot_count) continue;
     words_.bell_of(partner).ring();
   }
 }
 
 void Slots::release_dead() {
-  for (uint32_t slot = 0; slot < places; ++slot) {
+  for (uint32_t slot = 0; slot < slot_count; ++slot) {
     if (words_.generation(slot) % 2 == 1 && !lives(slot)) end(slot);
   }
 }
@@ -59,8 +59,8 @@ Endpoint Slots::endpoint_of(uint32_t slot) const {
   }
   const uint64_t id = mapping_.id();
   std::memcpy(out.address.bytes.data() + sizeof window_prefix, &id, sizeof id);
-  out.address.bytes[place_at] = static_cast<std::byte>((slot + 1) >> 8);
-  out.address.bytes[place_at + 1] = static_cast<std::byte>(slot + 1);
+  out.address.bytes[slot_at] = static_cast<std::byte>((slot + 1) >> 8);
+  out.address.bytes[slot_at + 1] = static_cast<std::byte>(slot + 1);
   out.port = ub_port;
   return out;
 }
@@ -71,29 +71,30 @@ Result<uint32_t> Slots::join() {
   const WindowLock lock(descriptor, WindowLock::patience);
   if (!lock.held()) return errors.cannot_lock(lock);
   release_dead();
-  for (uint32_t slot = 0; slot < places; ++slot) {
+  for (uint32_t slot = 0; slot < slot_count; ++slot) {
     if (words_.generation(slot) % 2 == 1) continue;
     // Generations may have been overwritten, so only the lock decides.
-    if (!lock_place(descriptor, slot)) continue;
+    if (!lock_slot(descriptor, slot)) continue;
     if (hand_over_ != nullptr && !hand_over_->listen(file_.path(), slot, descriptor)) {
       const int why = errno;
-      unlock_place(descriptor, slot);
+      unlock_slot(descriptor, slot);
       // Another program's file has the name of the socket, and is not removed.
       if (why == EADDRINUSE) continue;
       return cannot_listen(why);
     }
     words_.bell_of(slot).awake();
     own_generation_ = words_.generation(slot) | 1;
-    words_.tell(words_.slot(slot).record.generation, own_generation_);
+    words_.store(words_.slot(slot).record.generation, own_generation_);
     note_change();
     own_ = slot;
     own_hold_ = &words_.slot(slot).hold;
-    words_.tell(own_hold_->segment, uint32_t{0});
+    words_.store(own_hold_->segment, uint32_t{0});
     return slot;
   }
-  return errors.because(Status::no_resources,
-                        "has no free slot: " + std::to_string(places) + " devices are open on it",
-                        "close some of them, or use another window: cxl:/dev/shm/NAME");
+  return errors.because(
+      Status::no_resources,
+      "has no free slot: " + std::to_string(slot_count) + " devices are open on it",
+      "close some of them, or use another window: cxl:/dev/shm/NAME");
 }
 
 Error Slots::cannot_listen(int error) const {
@@ -118,11 +119,11 @@ void Slots::leave() {
   if (lock.held()) end(slot);
   if (hand_over_ != nullptr) hand_over_->stop_listening();
   own_ = none;
-  unlock_place(file_.descriptor(), slot);
+  unlock_slot(file_.descriptor(), slot);
   if (!lock.held() || !file_.is_file()) return;
   release_dead();
   if (mapping_.lost()) return;
-  for (uint32_t other = 0; other < places; ++other) {
+  for (uint32_t other = 0; other < slot_count; ++other) {
     if (words_.generation(other) % 2 == 1) return;
   }
   // The last device gives the memory of the rings and segments back to the system.

@@ -20,7 +20,7 @@ class Slots {
   // in the window.
   Slots(const Mapping& mapping, HandOver* hand_over);
 
-  static constexpr size_t place_at = 14;  // where in an address the slot's number is
+  static constexpr size_t slot_at = 14;  // where in an address the slot's number is
   // Returns the address of the device in a slot: the window's number, the slot.
   Endpoint endpoint_of(uint32_t slot) const;
 
@@ -43,7 +43,7 @@ class Slots {
   uint32_t own() const { return own_; }
   uint32_t own_generation() const { return own_generation_; }
   // Returns where this device says which segment it is copying.
-  PlaceHold* own_hold() const { return own_hold_; }
+  SlotHold* own_hold() const { return own_hold_; }
   // Returns false once another process has truncated or overwritten the window: then this device
   // must not use anything in it as its own.
   bool owned() const {
@@ -61,7 +61,7 @@ class Slots {
   HandOver* const hand_over_;
   uint32_t own_ = none;
   uint32_t own_generation_ = 0;
-  PlaceHold* own_hold_ = nullptr;
+  SlotHold* own_hold_ = nullptr;
 };
 
 }  // namespace urma::drivers::cxl

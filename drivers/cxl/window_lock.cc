@@ -11,10 +11,10 @@ namespace urma::drivers::cxl {
 namespace {
 
 constexpr off_t window_lock = off_t{1} << 60;
-constexpr off_t place_locks = window_lock + 1;
+constexpr off_t slot_locks = window_lock + 1;
 constexpr off_t all_behind = 0;
 
-off_t byte_of(uint32_t place) { return place_locks + static_cast<off_t>(place); }
+off_t byte_of(uint32_t slot) { return slot_locks + static_cast<off_t>(slot); }
 
 struct flock bytes_at(off_t at, off_t count, short kind) {
   struct flock lock {};
@@ -38,12 +38,12 @@ bool is_locked(int descriptor, off_t at, off_t count) {
 
 }  // namespace
 
-bool lock_place(int descriptor, uint32_t place) { return set(descriptor, byte_of(place), F_WRLCK); }
-void unlock_place(int descriptor, uint32_t place) { set(descriptor, byte_of(place), F_UNLCK); }
-bool place_is_locked(int descriptor, uint32_t place) {
-  return is_locked(descriptor, byte_of(place), 1);
+bool lock_slot(int descriptor, uint32_t slot) { return set(descriptor, byte_of(slot), F_WRLCK); }
+void unlock_slot(int descriptor, uint32_t slot) { set(descriptor, byte_of(slot), F_UNLCK); }
+bool slot_is_locked(int descriptor, uint32_t slot) {
+  return is_locked(descriptor, byte_of(slot), 1);
 }
-bool any_place_is_locked(int descriptor) { return is_locked(descriptor, place_locks, all_behind); }
+bool any_slot_is_locked(int descriptor) { return is_locked(descriptor, slot_locks, all_behind); }
 
 WindowLock::WindowLock(int descriptor) : descriptor_(descriptor) { take(); }
 

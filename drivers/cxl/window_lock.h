@@ -10,12 +10,12 @@ namespace urma::drivers::cxl {
 // Their offsets are the same in all layouts.
 
 // Returns false, with errno set, if another descriptor holds the lock.
-bool lock_place(int descriptor, uint32_t place);
-void unlock_place(int descriptor, uint32_t place);
+bool lock_slot(int descriptor, uint32_t slot);
+void unlock_slot(int descriptor, uint32_t slot);
 // Returns whether another descriptor holds the lock.
-bool place_is_locked(int descriptor, uint32_t place);
+bool slot_is_locked(int descriptor, uint32_t slot);
 // Returns whether any slot is locked, in any layout.
-bool any_place_is_locked(int descriptor);
+bool any_slot_is_locked(int descriptor);
 
 // Holds the lock of the window, which orders changes of its records, until it is destroyed.
 class WindowLock {

@@ -17,7 +17,7 @@ void read_options(OptionReader& options, fault::Settings& settings) {
 
 Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   if (!device.inner) {
-    return device_error(device, device.place,
+    return device_error(device, device.offset,
                         "fault wraps another device. Fix: fault(loss=5%):udp:");
   }
   fault::Settings settings;

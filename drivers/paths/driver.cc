@@ -19,7 +19,7 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   if (auto done = options.finish(); !done) return done.error();
   const size_t count = device.inner ? 1 + device.others.size() : 0;
   if (count < 2 || count > most_paths) {
-    return device_error(device, device.place,
+    return device_error(device, device.offset,
                         "paths joins 2 to 8 devices, separated by \"+\"" + std::string(fix));
   }
   std::vector<std::unique_ptr<PacketPort>> ports;
@@ -30,7 +30,7 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
     ports.push_back(std::move(*port));
     const std::string why =
         paths::objection(*ports[i], ports[0]->facts().self.address, ports[0]->clock());
-    if (!why.empty()) return device_error(device, inner.place, why);
+    if (!why.empty()) return device_error(device, inner.offset, why);
   }
   return paths::PathsPort::make(std::move(ports), balance, options.settings());
 }

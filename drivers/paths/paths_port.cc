@@ -20,14 +20,15 @@ namespace {
 // Peers accept an EID that is an address only from that address, so a device whose first path is
 // lost could no longer send. Such a device therefore gets an EID of the random form, computed from
 // its addresses, so that it has the same one after a restart.
-Eid eid_of(const PortFacts& first, std::span<const Endpoint> places) {
+Eid eid_of(const PortFacts& first, std::span<const Endpoint> endpoints) {
   if (!(first.eid == first.self.address)) return first.eid;
   const SipHash hash(0x7061746873, 0);
   std::array<uint64_t, 2> halves{1, 2};
-  for (const Endpoint& place : places) {
+  for (const Endpoint& endpoint : endpoints) {
     for (uint64_t& half : halves) {
-      half = hash(std::array<uint64_t, 4>{half, load_be<8>(place.address.bytes.data()),
-                                          load_be<8>(place.address.bytes.data() + 8), place.port});
+      half = hash(std::array<uint64_t, 4>{half, load_be<8>(endpoint.address.bytes.data()),
+                                          load_be<8>(endpoint.address.bytes.data() + 8),
+                                          endpoint.port});
     }
   }
   Eid eid;
@@ -184,7 +185,7 @@ Result<std::unique_ptr<PathPorts::Joining>> PathsPort::prepare(std::string_view 
     why = "it, or the first path, has no descriptors at which a thread could sleep" +
           std::string(fix);
   }
-  if (!why.empty()) return device_error(*device, device->place, why);
+  if (!why.empty()) return device_error(*device, device->offset, why);
   auto joined = std::make_unique<Joined>(std::move(*port));
   if (!descriptors_.empty() && !watch(*joined->port, joined->kept)) {
     return no_descriptor("add_path");
@@ -192,9 +193,9 @@ Result<std::unique_ptr<PathPorts::Joining>> PathsPort::prepare(std::string_view 
   return std::unique_ptr<Joining>(std::move(joined));
 }
 
-void PathsPort::join(uint8_t place, Joining& joining) {
+void PathsPort::join(uint8_t number, Joining& joining) {
   Joined& joined = static_cast<Joined&>(joining);
-  Port& port = ports_[place];
+  Port& port = ports_[number];
   URMA_ASSERT(port.inner == nullptr, "the path of a port that joins is not used");
   port.inner = std::move(joined.port);
   port.kept = std::move(joined.kept);
@@ -202,16 +203,16 @@ void PathsPort::join(uint8_t place, Joining& joining) {
   port.taken_before = port.taken;
 }
 
-void PathsPort::stop(uint8_t place) {
-  Port& port = ports_[place];
+void PathsPort::stop(uint8_t number) {
+  Port& port = ports_[number];
   port.stopped = true;
   for (const int descriptor : port.inner->descriptors()) {
     epoll_ctl(descriptors_[0], EPOLL_CTL_DEL, descriptor, nullptr);
   }
 }
 
-std::unique_ptr<PacketPort> PathsPort::part(uint8_t place) {
-  Port& port = ports_[place];
+std::unique_ptr<PacketPort> PathsPort::part(uint8_t number) {
+  Port& port = ports_[number];
   URMA_ASSERT(port.count == 0, "all frames of a port have settled before it is removed");
   add(parted_, port.inner->counters());
   port.kept.clear();

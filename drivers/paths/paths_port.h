@@ -36,9 +36,9 @@ class PathsPort final : public PacketPort, public PathPorts {
 
   // PathPorts
   Result<std::unique_ptr<Joining>> prepare(std::string_view device) override;
-  void join(uint8_t place, Joining& joining) override;
-  void stop(uint8_t place) override;
-  std::unique_ptr<PacketPort> part(uint8_t place) override;
+  void join(uint8_t number, Joining& joining) override;
+  void stop(uint8_t number) override;
+  std::unique_ptr<PacketPort> part(uint8_t number) override;
 
  private:
   static constexpr uint32_t frame_count = 1024;

@@ -14,7 +14,7 @@ void read_options(OptionReader& options, pcap::CaptureSettings& settings) {
 
 Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   if (!device.inner) {
-    return device_error(device, device.place,
+    return device_error(device, device.offset,
                         "pcap wraps another device. Fix: pcap(file=/tmp/x.pcapng):udp:");
   }
   pcap::CaptureSettings settings;
@@ -24,7 +24,7 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   settings.options = options.settings();
   if (settings.path.empty()) {
     return device_error(
-        device, device.place,
+        device, device.offset,
         "the name of the capture's file is missing. Fix: pcap(file=/tmp/x.pcapng):udp:");
   }
   // Opened before the file, so that a device that cannot be opened does not destroy an older

@@ -43,13 +43,13 @@ Result<std::unique_ptr<PacketPort>> open_clocked(const DeviceString& device) {
   if (auto done = options.finish(); !done) return done.error();
   if (name.empty()) {
     return device_error(
-        device, device.place,
+        device, device.offset,
         "the simulated network that gives it the time is not named. Fix: sim(net=NAME):cxl:");
   }
   Result<std::unique_ptr<PacketPort>> inner = open_port(*device.inner);
   if (!inner) return inner.error();
   if ((*inner)->bell() == nullptr) {
-    return device_error(device, device.inner->place,
+    return device_error(device, device.inner->offset,
                         "the time of this device cannot be simulated, only that of a window can. "
                         "Fix: sim(net=NAME):cxl:");
   }
@@ -66,7 +66,7 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   if (auto done = options.finish(); !done) return done.error();
   settings.options = options.settings();
   if (device.address.empty()) {
-    return device_error(device, device.address_place,
+    return device_error(device, device.address_offset,
                         "the network's name is missing here. Fix: sim:NAME");
   }
   return sim::Port::open(sim::Network::named(device.address, seed), settings);

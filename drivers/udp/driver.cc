@@ -27,11 +27,11 @@ Result<void> read_address(const DeviceString& device, udp::Settings& settings) {
   settings.any_port = written && text.ends_with(":0");
   if (settings.any_port) text.remove_suffix(2);
   const Result<Endpoint> endpoint = parse_endpoint(text);
-  if (!endpoint) return device_error(device, device.address_place, endpoint.error().message);
+  if (!endpoint) return device_error(device, device.address_offset, endpoint.error().message);
   settings.address = endpoint->address;
   if (written && !settings.any_port) settings.port = endpoint->port;
   const std::string_view why = objection(settings.address);
-  if (!why.empty()) return device_error(device, device.address_place, why);
+  if (!why.empty()) return device_error(device, device.address_offset, why);
   return {};
 }
 

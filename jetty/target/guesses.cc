@@ -30,7 +30,7 @@ std::optional<Time> Guesses::wrong(const Eid& address, Time now) {
   return one.until;
 }
 
-bool Guesses::deaf_to(const Eid& address, Time now) const {
+bool Guesses::ignores(const Eid& address, Time now) const {
   return std::ranges::any_of(suspects_, [&](const Suspect& one) {
     return one.count > 0 && one.address == address && now < one.until;
   });

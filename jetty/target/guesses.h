@@ -29,7 +29,7 @@ class Guesses {
   std::optional<Time> wrong(const Eid& address, Time now);
   // Returns whether peers at this address are to be ignored, for callers that do not store the
   // result of `wrong`.
-  bool deaf_to(const Eid& address, Time now) const;
+  bool ignores(const Eid& address, Time now) const;
 
  private:
   struct Suspect {

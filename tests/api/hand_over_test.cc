@@ -76,7 +76,7 @@ struct Handing {
             .file = anybody.segment(number()).file,
             .token_id = urma::number(there.token_id),
             .token = urma::number(there.token),
-            .place = 1};
+            .slot = 1};
   }
   // Sends the bytes to the owner's socket. Returns less than zero if no socket listens there.
   int say(const void* data, size_t size) {
@@ -89,7 +89,7 @@ struct Handing {
       return -1;
     }
     if (size > 0) (void)send(to, data, size, MSG_NOSIGNAL);
-    anybody.place(0).record.told.fetch_add(1);
+    anybody.slot(0).record.notifications.fetch_add(1);
     return to;
   }
   Given ask(const FileRequest& what) {
@@ -398,7 +398,7 @@ TEST_CASE("handed over: a process that guesses does not lock out other processes
       poll(&answered, 1, 100);
       [[maybe_unused]] const ssize_t bytes_read = recv(to, &byte, 1, MSG_DONTWAIT);
       close(to);
-      Bell(handing.anybody.place(0).bell.word).ring();
+      Bell(handing.anybody.slot(0).bell.word).ring();
     }
     return 0;
   });

@@ -363,8 +363,8 @@ TEST_CASE("memory of a segment that a process holds is not given to others") {
   const uint32_t number = number_of(pair.there);
   // The hold is recorded in the slot of a third device, which is alive.
   const Side third = Side::open(pair.window.device(""), {.threads = Threads::inlined});
-  auto& hold = stopped.place(2).hold.segment;
-  REQUIRE(stopped.place(2).record.generation.load() % 2 == 1);
+  auto& hold = stopped.slot(2).hold.segment;
+  REQUIRE(stopped.slot(2).record.generation.load() % 2 == 1);
   hold.store(number + 1);
   CHECK(pair.segment.unregister().ok());  // does not wait for the hold, which never ends
   CHECK(pair.run(write(bytes, pair.there)).status == Status::remote_access);
@@ -396,7 +396,7 @@ TEST_CASE("holds of a dead process end, and its memory is given to others") {
     do all.push_back(there.device.allocate(drivers::cxl::least_granule_bytes).value());
     while (all.back().local().mapped());
     Intruder hand(window);
-    hand.place(1).hold.segment.store(ours + 1);
+    hand.slot(1).hold.segment.store(ours + 1);
     _exit(static_cast<int>(all.size() - 1));
     return 0;
   });

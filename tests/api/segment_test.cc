@@ -370,10 +370,10 @@ struct Held {
   Held() {
     std::ranges::fill(segment.bytes(), std::byte{7});
     REQUIRE(ends.write_to(ends.import(segment), std::byte{7}) == Status::ok);
-    REQUIRE(stopped.place(2).record.generation.load() % 2 == 1);
+    REQUIRE(stopped.slot(2).record.generation.load() % 2 == 1);
     hold() = number() + 1;
   }
-  std::atomic<uint32_t>& hold() { return stopped.place(2).hold.segment; }
+  std::atomic<uint32_t>& hold() { return stopped.slot(2).hold.segment; }
   uint32_t number() const {
     return static_cast<uint32_t>((remote.address & ~drivers::cxl::in_the_window) >>
                                  drivers::cxl::offset_bits);

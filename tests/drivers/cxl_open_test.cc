@@ -82,7 +82,7 @@ TEST_CASE("a window that a dead process has left incomplete is created again") {
     CHECK(reach(*ports.a, *ports.b));
   }
   Intruder(window).header().magic = 0;
-  std::ranges::fill(Intruder(window).all().subspan(cxl::places_at, 8192), std::byte{0xff});
+  std::ranges::fill(Intruder(window).all().subspan(cxl::slots_at, 8192), std::byte{0xff});
   PortPair ports = pair_at(window);
   CHECK(reach(*ports.a, *ports.b));
   CHECK(ports.a->facts().self.address.bytes[15] == std::byte{1});

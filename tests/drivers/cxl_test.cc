@@ -28,7 +28,7 @@ TEST_CASE("if all slots of a window are taken, open fails until a device leaves"
   const WindowFile window("crowd");
   std::vector<std::unique_ptr<PacketPort>> ports;
   ports.push_back(PortPair::open(window.device()));
-  while (ports.size() < cxl::places) ports.push_back(open_port_at(window));
+  while (ports.size() < cxl::slot_count) ports.push_back(open_port_at(window));
   check_refused(window.device(""), Status::no_resources, "no free slot");
   CHECK(reach(*ports.front(), *ports.back()));
   ports.erase(ports.begin() + 100);

@@ -67,9 +67,9 @@ class Intruder {
   drivers::cxl::Parts parts() const { return drivers::cxl::Parts::of(bytes_); }
   uint32_t rings() const { return parts().rings; }
   drivers::cxl::Header& header() { return *at<drivers::cxl::Header>(0); }
-  drivers::cxl::Place& place(uint32_t number) {
-    using drivers::cxl::Place;
-    return *at<Place>(drivers::cxl::places_at + number * sizeof(Place));
+  drivers::cxl::Slot& slot(uint32_t number) {
+    using drivers::cxl::Slot;
+    return *at<Slot>(drivers::cxl::slots_at + number * sizeof(Slot));
   }
   drivers::cxl::RingRecord& record(uint32_t ring) {
     using drivers::cxl::RingRecord;

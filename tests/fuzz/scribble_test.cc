@@ -29,7 +29,7 @@ namespace cxl = drivers::cxl;
     auto lines = words(ring.lines);
     const uint64_t kind = prng.below(64);
     if (kind == 0) lines = words(ring.control);
-    if (kind == 1) lines = words(intruder.place(static_cast<uint32_t>(prng.below(2))));
+    if (kind == 1) lines = words(intruder.slot(static_cast<uint32_t>(prng.below(2))));
     if (kind == 2) lines = words(intruder.record(static_cast<uint32_t>(prng.below(4))));
     std::atomic<uint32_t>& word = lines[prng.below(lines.size())];
     const uint32_t value = word;

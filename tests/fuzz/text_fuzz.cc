@@ -75,8 +75,8 @@ std::string written(const drivers::DeviceString& device) {
 // Reads every option as every type of value. Each either is valid, or keeps its default.
 void check_options(const drivers::DeviceString& device, std::string_view whole) {
   for (const auto& option : device.options) {
-    require(whole.substr(option.place, option.key.size()) == option.key, "a key has its place");
-    require(whole.substr(option.value_place, option.value.size()) == option.value,
+    require(whole.substr(option.offset, option.key.size()) == option.key, "a key has its place");
+    require(whole.substr(option.value_offset, option.value.size()) == option.value,
             "a value has its place");
     drivers::OptionReader reader(device);
     uint64_t size = 5000, count = 7;
@@ -108,7 +108,7 @@ void check_device(std::string_view text) {
   require(written(*device) == text, "a device string is the sum of its parts");
   for (const auto* part = &*device; part != nullptr; part = part->inner.get()) {
     require(part->text == text, "every part knows the whole");
-    require(text.substr(part->place, part->name.size()) == part->name, "a name has its place");
+    require(text.substr(part->offset, part->name.size()) == part->name, "a name has its place");
     check_options(*part, text);
   }
 }

@@ -214,17 +214,17 @@ class Scribbler {
   }
 
   void scribble(Input& input) {
-    for (uint32_t times = 1 + input.below(4); times > 0; --times) change(input, place(input));
+    for (uint32_t times = 1 + input.below(4); times > 0; --times) change(input, word_in(input));
   }
 
  private:
   static constexpr cxl::Parts parts = cxl::Parts::of(window_bytes);
 
   // Returns an offset in the window, mostly of bytes that have a meaning.
-  static uint64_t place(Input& input) {
+  static uint64_t word_in(Input& input) {
     // In most cases it is a ring that two or three devices use.
     const uint32_t ring = input.chance(230) ? input.below(4) : input.below(parts.rings);
-    const uint32_t place = input.chance(230) ? input.below(3) : input.below(cxl::places);
+    const uint32_t slot = input.chance(230) ? input.below(3) : input.below(cxl::slot_count);
     const uint64_t ring_at = parts.rings_at + uint64_t{ring} * cxl::ring_bytes;
     const uint64_t lines_at = ring_at + sizeof(cxl::RingControl);
     const uint32_t segment = input.chance(230) ? input.below(6) : input.below(parts.granules);
@@ -237,7 +237,7 @@ class Scribbler {
       case 1:
         return cxl::line_bytes;
       case 2:
-        return cxl::places_at + place * sizeof(cxl::Place) + cxl::line_bytes * input.below(3);
+        return cxl::slots_at + slot * sizeof(cxl::Slot) + cxl::line_bytes * input.below(3);
       case 3:
         return cxl::records_at + ring * sizeof(cxl::RingRecord) + 4 * input.below(5);
       case 4:
@@ -257,7 +257,7 @@ class Scribbler {
     const uint32_t now = word.load();
     constexpr uint32_t telling[] = {0,          1,          2,          60,
                                     61,         65'792,     65'793,     0x7fffffff,
-                                    0x80000000, 0xfffffffe, UINT32_MAX, cxl::places};
+                                    0x80000000, 0xfffffffe, UINT32_MAX, cxl::slot_count};
     const uint32_t kind = input.below(8);
     word.store(kind == 0   ? input.take<uint32_t>()
                : kind == 1 ? now + 1

@@ -393,8 +393,8 @@ void World::check_rings() {
   for (uint32_t number = 0; number < shared.rings(); ++number) {
     const drivers::cxl::RingRecord& record = shared.record(number);
     if (record.serial == 0) continue;
-    const bool sends = shared.place(record.from).record.generation == record.from_generation;
-    const bool receives = shared.place(record.to).record.generation == record.to_generation;
+    const bool sends = shared.slot(record.from).record.generation == record.from_generation;
+    const bool receives = shared.slot(record.to).record.generation == record.to_generation;
     if (sends == receives) continue;
     const drivers::cxl::RingControl& control = shared.ring(number).control;
     if ((sends ? control.sender.let_go : control.receiver.let_go) != record.serial) {

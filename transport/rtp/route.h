@@ -29,7 +29,7 @@ struct Route {
   bool added = false;   // after the channel was made, and not reported as added yet
   bool usable = false;  // the peer has answered here, and nothing has raised a doubt since
   bool known = false;   // has been usable before
-  bool told_lost = false;
+  bool reported_lost = false;
   bool hasty = false;       // one unanswered question is enough to suspect it
   uint8_t lost_in_row = 0;  // packets sent after the last one that arrived
   uint8_t unanswered = 0;   // questions

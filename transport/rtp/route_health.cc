@@ -14,7 +14,7 @@ void clear(uint8_t& bits, uint8_t route) { bits &= static_cast<uint8_t>(~bit_of(
 void RouteHealth::add(uint8_t route, bool announced, Time now) {
   Route& one = table_[route];
   one.added = announced;
-  one.usable = one.known = one.told_lost = one.hasty = false;
+  one.usable = one.known = one.reported_lost = one.hasty = false;
   one.lost_in_row = one.unanswered = 0;
   one.nonce = 0;
   one.asked_at = one.heard_at = {};
@@ -27,7 +27,7 @@ void RouteHealth::remove(uint8_t route) {
   Route& one = table_[route];
   if (one.known) news_.removed |= bit_of(route);
   for (uint8_t* news : {&news_.lost, &news_.back, &news_.added}) clear(*news, route);
-  one.usable = one.hasty = one.told_lost = false;
+  one.usable = one.hasty = one.reported_lost = false;
   one.nonce = 0;
   one.ask_at = never;
 }
@@ -174,13 +174,13 @@ void RouteHealth::prove(uint8_t route, Time now) {
   if (std::exchange(one.usable, true)) return;
   one.lost_in_row = 0;
   one.ask_at = now + calm;
-  if (std::exchange(one.told_lost, false)) news_.back |= bit_of(route);
+  if (std::exchange(one.reported_lost, false)) news_.back |= bit_of(route);
   if (std::exchange(one.added, false)) news_.added |= bit_of(route);
   clear(news_.lost, route);
 }
 
 void RouteHealth::tell_lost(uint8_t route) {
-  if (!table_[route].known || std::exchange(table_[route].told_lost, true)) return;
+  if (!table_[route].known || std::exchange(table_[route].reported_lost, true)) return;
   news_.lost |= bit_of(route);
   clear(news_.back, route);
 }

@@ -74,15 +74,15 @@ TEST_CASE("the locks of a file end when it is abandoned, and a child of fork has
   BackingFile second(free.path);
   REQUIRE(first.open());
   REQUIRE(second.open());
-  REQUIRE(lock_place(first.descriptor(), 3));
-  CHECK(place_is_locked(second.descriptor(), 3));
+  REQUIRE(lock_slot(first.descriptor(), 3));
+  CHECK(slot_is_locked(second.descriptor(), 3));
   CHECK(first.here());
   CHECK(test::survives([&] {
     if (first.here()) std::abort();
   }));
   first.abandon();
   CHECK_FALSE(first.here());
-  CHECK_FALSE(place_is_locked(second.descriptor(), 3));
+  CHECK_FALSE(slot_is_locked(second.descriptor(), 3));
 }
 
 TEST_CASE("memory of a file is taken in advance, and reads as zeros when it was given back") {

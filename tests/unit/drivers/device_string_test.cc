@@ -22,16 +22,16 @@ std::string written(const DeviceString& device) {
 }
 
 void check_places(const DeviceString& device) {
-  CHECK(device.text.substr(device.place, device.name.size()) == device.name);
+  CHECK(device.text.substr(device.offset, device.name.size()) == device.name);
   for (const auto& option : device.options) {
-    CHECK(device.text.substr(option.place, option.key.size() + 1) == option.key + "=");
-    CHECK(device.text.substr(option.value_place, option.value.size()) == option.value);
+    CHECK(device.text.substr(option.offset, option.key.size() + 1) == option.key + "=");
+    CHECK(device.text.substr(option.value_offset, option.value.size()) == option.value);
   }
   if (device.inner) {
     CHECK(device.inner->text == device.text);
     return check_places(*device.inner);
   }
-  CHECK(device.text.substr(device.address_place, device.address.size()) == device.address);
+  CHECK(device.text.substr(device.address_offset, device.address.size()) == device.address);
 }
 
 TEST_CASE("every string of the grammar is parsed, with the right positions") {

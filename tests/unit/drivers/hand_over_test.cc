@@ -65,11 +65,11 @@ struct Beside {
             .file = number,
             .token_id = 5,
             .token = token,
-            .place = 1};
+            .slot = 1};
   }
   HandOver::There there() const {
     return {.segment = segment,
-            .name = {.place = 0, .generation = 1, .file = number},
+            .name = {.slot = 0, .generation = 1, .file = number},
             .epoch = epoch,
             .bytes = record_bytes,
             .checked = true};
@@ -291,7 +291,7 @@ TEST_CASE("hand-over: a peer that is not entitled gets no descriptor") {
 TEST_CASE(
     "hand-over: an ignored peer gets no answer, and wrong tokens are reported to the TokenJudge") {
   struct Judge final : drivers::TokenJudge {
-    bool hears(const Eid& who, Time) override {
+    bool admits(const Eid& who, Time) override {
       CHECK((asked == 0 || who == last));
       last = who;
       ++asked;

@@ -48,7 +48,7 @@ struct Handing {
                                         .rights = Rights::read | Rights::write});
     granules.record(segment).file.store(number);
     return {.segment = segment,
-            .name = {.place = slots.own(), .generation = slots.own_generation(), .file = number},
+            .name = {.slot = slots.own(), .generation = slots.own_generation(), .file = number},
             .epoch = 1,
             .bytes = segment_bytes,
             .checked = true};
@@ -62,8 +62,8 @@ struct Handing {
   }
   // Runs a pass. Returns whether the device was told anything.
   bool pass(Time now) {
-    if (!handed.told(now)) return false;
-    handed.take_what_is_told();
+    if (!handed.has_work(now)) return false;
+    handed.handle_notifications();
     return true;
   }
 
@@ -145,10 +145,10 @@ TEST_CASE("handed over: only slots of the window are told") {
   const WindowFile file("told-slots");
   Handing device(file);
   device.pass(Time(1h));
-  device.handed.tell(drivers::cxl::places);
-  device.handed.tell(UINT32_MAX);
+  device.handed.notify(drivers::cxl::slot_count);
+  device.handed.notify(UINT32_MAX);
   CHECK_FALSE(device.pass(Time(1h)));
-  device.handed.tell(device.slots.own());
+  device.handed.notify(device.slots.own());
   CHECK(device.pass(Time(1h)));
 }
 

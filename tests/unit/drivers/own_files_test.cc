@@ -46,7 +46,7 @@ struct Owner {
                    .file = 0,
                    .token_id = 77,
                    .token = 0x1234,
-                   .place = 1};
+                   .slot = 1};
   int descriptor = -1;
 };
 
@@ -55,11 +55,11 @@ TEST_CASE("own files: a peer that shows the TokenID and either token gets the de
   CHECK_FALSE(owner.files.handed_over(segment));
   CHECK(owner.ask(owner.good) == Answer::granted);
   CHECK(owner.files.handed_over(segment));
-  CHECK(owner.files.users(segment) == OwnFiles::Places{1 << 1});
+  CHECK(owner.files.users(segment) == OwnFiles::SlotSet{1 << 1});
   FileRequest another = owner.good;
-  another.place = 200;
+  another.slot = 200;
   CHECK(owner.ask(another) == Answer::granted);
-  CHECK(owner.files.users(segment) == OwnFiles::Places{1 << 1, 0, 0, 1 << (200 - 3 * 64)});
+  CHECK(owner.files.users(segment) == OwnFiles::SlotSet{1 << 1, 0, 0, 1 << (200 - 3 * 64)});
   FileRequest older = owner.good;
   older.token = 0x4321;
   CHECK(owner.ask(older) == Answer::granted);
@@ -102,7 +102,7 @@ TEST_CASE(
   refused([](FileRequest& request) { request.segment = 2; });
   refused([](FileRequest& request) { request.file ^= 1; });
   refused([](FileRequest& request) { request.file = 0; });
-  refused([](FileRequest& request) { request.place = drivers::cxl::places; });
+  refused([](FileRequest& request) { request.slot = drivers::cxl::slot_count; });
   owner.files.close(segment);
   CHECK(owner.ask(owner.good) == Answer::late);
   owner.files.drop(segment);

@@ -27,7 +27,7 @@ constexpr uint64_t bytes = 100'000;
 struct Two {
   Two() {
     own = owner_window->join().value();
-    place = copier_window->join().value();
+    slot = copier_window->join().value();
     REQUIRE(owner.take(bytes, lease) == Taken::taken);
     REQUIRE(owner.prepare(lease));
     owner.grant(lease, granted);
@@ -57,7 +57,7 @@ struct Two {
   drivers::cxl::Segments& owner = owner_window->segments();
   drivers::cxl::Holder& copier = copier_window->holder();
   uint32_t own = 0;
-  uint32_t place = 0;  // the slot of the copier
+  uint32_t slot = 0;  // the slot of the copier
   Lease lease;
 };
 
@@ -165,7 +165,7 @@ TEST_CASE("either the copier sees that memory is closed, or its owner sees that 
   Intruder owner(two.file);
   drivers::cxl::SegmentRecord& record = owner.segment(two.lease.number);
   std::atomic<uint64_t>& epoch = record.epoch;
-  auto& hold = owner.place(two.place).hold.segment;
+  auto& hold = owner.slot(two.slot).hold.segment;
   const uint64_t open = epoch;
   // Both threads wait here for each other, and then a random time. The last to arrive continues
   // first.

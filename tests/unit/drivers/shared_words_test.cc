@@ -33,8 +33,8 @@ TEST_CASE("the parts of a window of any size follow one another and end inside o
   };
   std::vector<Range> ranges = {{at(words.header()), sizeof(Header)},
                                {at(words.changes()), sizeof(Changes)},
-                               {at(words.slot(0)), sizeof(Place)},
-                               {at(words.slot(places - 1)), sizeof(Place)},
+                               {at(words.slot(0)), sizeof(Slot)},
+                               {at(words.slot(slot_count - 1)), sizeof(Slot)},
                                {at(words.ring_record(0)), sizeof(RingRecord)},
                                {at(words.ring_record(parts.rings - 1)), sizeof(RingRecord)}};
   if (parts.granules > 0) {
@@ -96,13 +96,13 @@ TEST_CASE("each process sees the words that others have published, as in a model
     RingControl& control = owner.ring(slot % 2).control;
     switch (prng.below(4)) {
       case 0:
-        owner.tell(owner.slot(slot).record.generation, ++generations[slot]);
+        owner.store(owner.slot(slot).record.generation, ++generations[slot]);
         break;
       case 1:
         REQUIRE(other.generation(slot) == generations[slot]);
         break;
       case 2:  // line by line of a ring, as the two ends of it do
-        if (slot % 3 == 0) owner.tell(control.receiver.taken, ++serials[slot % 2]);
+        if (slot % 3 == 0) owner.store(control.receiver.taken, ++serials[slot % 2]);
         break;
       default:
         REQUIRE(other.seen(other.ring(slot % 2).control.receiver.taken) == serials[slot % 2]);

@@ -59,9 +59,9 @@ TEST_CASE("a mapping reads what another one stores, and released pages read as z
   const PlainFile file;
   const auto first = file.open(8 << 20);
   const auto second = file.open(0);
-  std::atomic<uint32_t>& word = first->words().slot(3).record.told;
-  first->words().tell(word, 7u);
-  CHECK(second->words().seen(second->words().slot(3).record.told) == 7);
+  std::atomic<uint32_t>& word = first->words().slot(3).record.notifications;
+  first->words().store(word, 7u);
+  CHECK(second->words().seen(second->words().slot(3).record.notifications) == 7);
   std::byte* const memory = first->words().memory_of(0);
   memory[5] = std::byte{1};
   if (first->file().give_back_memory(first->words().offset_of(memory), page_bytes)) {

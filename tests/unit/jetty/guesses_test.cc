@@ -73,14 +73,14 @@ TEST_CASE("the number of guesses stays within its limit") {
   for (const uint8_t count : {uint8_t{1}, uint8_t{3}, uint8_t{60}}) {
     Guesses guesses;
     Prng prng(count);
-    std::map<uint8_t, Time> deaf;
+    std::map<uint8_t, Time> ignored;
     uint64_t heard = 0;
     const Time begun{1h};
     for (Time now = begun; now < begun + 60s; now += 100us) {
       const auto one = static_cast<uint8_t>(prng.below(count));
-      if (now < deaf[one]) continue;
+      if (now < ignored[one]) continue;
       ++heard;
-      if (const auto until = guesses.wrong(address(one), now)) deaf[one] = *until;
+      if (const auto until = guesses.wrong(address(one), now)) ignored[one] = *until;
     }
     INFO("addresses " << unsigned{count} << ", accepted " << heard);
     CHECK(heard >= count * 17u);
@@ -95,14 +95,14 @@ TEST_CASE("guesses: a caller without a record can ask which addresses are ignore
   const Eid other{{std::byte{2}}};
   std::optional<Time> until;
   for (int i = 0; i < 17; ++i) {
-    CHECK_FALSE(guesses.deaf_to(one, start));
+    CHECK_FALSE(guesses.ignores(one, start));
     until = guesses.wrong(one, start);
   }
   REQUIRE(until);
-  CHECK(guesses.deaf_to(one, start));
-  CHECK(guesses.deaf_to(one, *until - 1ns));
-  CHECK_FALSE(guesses.deaf_to(one, *until));
-  CHECK_FALSE(guesses.deaf_to(other, start));
+  CHECK(guesses.ignores(one, start));
+  CHECK(guesses.ignores(one, *until - 1ns));
+  CHECK_FALSE(guesses.ignores(one, *until));
+  CHECK_FALSE(guesses.ignores(other, start));
 }
 
 }  // namespace
