@@ -297,6 +297,9 @@ uint32_t descriptors_allowed() {
   return static_cast<uint32_t>(std::min<rlim_t>(limit.rlim_cur, 65'536));
 }
 
+// The first peers take the memory that all peers share.
+constexpr uint32_t shared_by_first = 64;
+
 struct PeersToMeasure {
   std::string_view device;  // of the peers, and of the owner
   std::string_view what;
@@ -305,19 +308,50 @@ struct PeersToMeasure {
   double bound_bytes = 0;
 };
 
-void measure_peers(BoundsReport& report, const PeersToMeasure& peers) {
-  constexpr uint32_t first = 64;  // the memory that all peers share is allocated by the first ones
-  const uint32_t count =
-      std::min(peers.most, descriptors_allowed() / peers.descriptors_each - 2 * first);
-  report.header(fmt::format("Measured: {} peers of another process, with a channel each", count));
-  const Owner owner(peers.device, count + 2 * first);
+// Returns how many packets these devices and their peer have sent again.
+uint64_t sent_again(std::vector<Device>& devices) {
+  uint64_t packets = 0;
+  for (Device& device : devices) {
+    const Statistics counters = must(device.stats(), "budget");
+    packets += counters.retransmitted + counters.duplicates;
+  }
+  return packets;
+}
+
+struct PeerMemory {
+  double bytes_each = 0;
+  uint64_t sent_again = 0;  // packets, while it was measured
+};
+
+PeerMemory memory_of_peers(const PeersToMeasure& peers, uint32_t count) {
+  const Owner owner(peers.device, count + 2 * shared_by_first);
   std::vector<Device> devices;
-  for (uint32_t i = 0; i < first; ++i) devices.push_back(meet(peers.device, owner.line()));
+  for (uint32_t i = 0; i < shared_by_first; ++i)
+    devices.push_back(meet(peers.device, owner.line()));
   usleep(100'000);
   const double before = owner.resident();
   for (uint32_t i = 0; i < count; ++i) devices.push_back(meet(peers.device, owner.line()));
   usleep(100'000);
-  report.at_most(peers.what, (owner.resident() - before) / count, peers.bound_bytes, "B");
+  return {.bytes_each = (owner.resident() - before) / count, .sent_again = sent_again(devices)};
+}
+
+// A channel keeps the memory that it once needed to send packets again. On a busy machine packets
+// are sent again although none was lost, and then the memory of a channel is measured again.
+void measure_peers(BoundsReport& report, const PeersToMeasure& peers) {
+  constexpr int most_tries = 3;
+  const uint32_t count =
+      std::min(peers.most, descriptors_allowed() / peers.descriptors_each - 2 * shared_by_first);
+  report.header(fmt::format("Measured: {} peers of another process, with a channel each", count));
+  PeerMemory found;
+  for (int tries = 0; tries < most_tries; ++tries) {
+    found = memory_of_peers(peers, count);
+    if (found.sent_again == 0 || found.bytes_each <= peers.bound_bytes) break;
+  }
+  report.at_most(peers.what, found.bytes_each, peers.bound_bytes, "B");
+  if (found.bytes_each > peers.bound_bytes && found.sent_again > 0) {
+    report.note("packets that were sent again meanwhile, which takes memory",
+                static_cast<double>(found.sent_again), "");
+  }
 }
 
 }  // namespace
