@@ -1,5 +1,6 @@
 """Does the prose contain a habit that a reader has to decode?"""
 
+import ast
 import re
 
 from tree import CPP, expect, main
@@ -10,7 +11,12 @@ COMMENTS = re.compile(r'(?P<skip>R"(\w*)\(.*?\)\2"|\'(?:\\.|[^\'\\\n])+\')|'
                       r'(?P<comment>(?://[^\n]*\n?[ \t]*)+|/\*.*?\*/)|'
                       r'(?P<literal>"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*)', re.DOTALL)
 HASHES = re.compile(r"(?m)(?:^[ \t]*#(?!!)[^\n]*\n?)+")
+DASHES = re.compile(r"(?m)(?:^[^\n\"']*?--(?!\[\[)[^\n]*\n?(?:^[ \t]*--[^\n]*\n?)*)")
+LUA_STRINGS = re.compile(r'"(?:\\.|[^"\\\n])*"')
+# Paragraphs of a manual page end at requests other than changes of font.
+MAN_PARAGRAPHS = re.compile(r"(?m)(?:^(?!\.(?!(?:B|I|BR|RB|BI|IR|RI) ))[^\n]+\n?)+")
 FENCES = re.compile(r"(?ms)^[ \t]*```.*?^[ \t]*```|^(?: {4,}|\t)[^\n]*")
+MANUAL = re.compile(r"\.[1-8]$")
 OPENING = re.compile(r"^(?:Of|Whose|What)\b")
 TICS = (
     (re.compile(r"\b(?:[Ww]ho|[Ww]hoever|[Ww]hom|[Nn]obody|[Ss]omebody)\b"),
@@ -26,24 +32,58 @@ TICS = (
 )
 
 
+def line_of(text, at):
+    return text.count("\n", 0, at) + 1
+
+
 def blocks_of(path, text):
     """Yields (line, words, whether it is a comment or a paragraph) of each piece of prose."""
-    line_of = lambda at: text.count("\n", 0, at) + 1
     if path.endswith(CPP):
         for found in COMMENTS.finditer(text):
             if found["comment"] is not None:
                 words = re.sub(r"(?m)^[ \t]*///?<?|/\*|\*/", "", found["comment"])
-                yield line_of(found.start()), words, True
+                yield line_of(text, found.start()), words, True
             elif found["literal"] is not None and " " in found["literal"]:
-                yield line_of(found.start()), re.sub(r'"\s*"', "", found["literal"]), False
+                yield line_of(text, found.start()), re.sub(r'"\s*"', "", found["literal"]), False
     elif path.endswith(".md"):
         blank = FENCES.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
         for found in re.finditer(r"(?ms)\S.*?(?=\n\s*\n|\n[ \t]*(?:[-*|#]|\d+\.) |\Z)", blank):
             words = re.sub(r"`[^`]*`", "`", found.group())
-            yield line_of(found.start()), re.sub(r"^[-*#\d. ]+", "", words), True
-    elif path.endswith((".py", ".txt", ".cmake", "/check", "/quickstart")):
+            yield line_of(text, found.start()), re.sub(r"^[-*#\d. ]+", "", words), True
+    elif path.endswith(".lua"):
+        for found in DASHES.finditer(text):
+            yield line_of(text, found.start()), re.sub(r"(?m)^.*?--", "", found.group()), True
+        for found in LUA_STRINGS.finditer(text):
+            if " " in found.group():
+                yield line_of(text, found.start()), found.group()[1:-1], False
+    elif MANUAL.search(path):
+        for found in MAN_PARAGRAPHS.finditer(text):
+            words = re.sub(r"(?m)^\.[A-Z]+ |\\f.|\\", "", found.group())
+            yield line_of(text, found.start()), words, True
+    elif path.endswith(".py") or text.startswith("#!/usr/bin/env python3"):
+        yield from blocks_of_python(text)
+    elif path.endswith((".txt", ".cmake", ".in", ".sh")) or is_plain(path):
         for found in HASHES.finditer(text):
-            yield line_of(found.start()), re.sub(r"(?m)^[ \t]*#", "", found.group()), True
+            yield line_of(text, found.start()), re.sub(r"(?m)^[ \t]*#", "", found.group()), True
+
+
+def is_plain(path):
+    """Returns whether a file without an ending, or with a leading dot, is a script or settings."""
+    name = path.rsplit("/", 1)[-1]
+    return "fuzz/corpus" not in path and (name.startswith(".") or "." not in name)
+
+
+def blocks_of_python(text):
+    """Yields comments, and strings of several words; a format string piece by piece."""
+    for found in HASHES.finditer(text):
+        yield line_of(text, found.start()), re.sub(r"(?m)^[ \t]*#", "", found.group()), True
+    whole = ast.parse(text)
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    about = {ast.get_docstring(node, False) for node in ast.walk(whole)
+             if isinstance(node, documented)}
+    for node in ast.walk(whole):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield node.lineno, node.value, node.value in about
 
 
 def tics_of(path, text):
@@ -99,6 +139,14 @@ def self_test():
     finds("a.cc", 'f("who", "time is " \n "up");\nR"(who is)";\n', "a.cc:1:")
     finds("a.md", "# A\n\n- Of two.\n- two\n\n    who\n\n`who`, good no\nmore.\n", ":3:", ":8:")
     finds("a.py", "# nobody\nwho = 1\n", "a.py:1:")
+    finds("a.py", '"""Of two."""\nx = "by nobody"\ny = f"{x} for want of it"\n',
+          ":1:", ":2:", ":3:")
+    finds("a", "#!/usr/bin/env python3\nx = 'by nobody'\n", "a:2:")
+    finds("check", "# nobody\n", "check:1:")
+    finds(".clang-tidy", "# nobody\n", ".clang-tidy:1:")
+    finds("a.lua", 'local a = 1  -- nobody\n-- It is no\n-- name.\nf("by nobody")\n',
+          ":1:", ":2:", ":4:")
+    finds("a.1", ".TH A 1\n.SH NAME\nIt is no\n.B name\nof a file.\n.TP\nOf two.\n", ":3:", ":7:")
     finds("a.h", "// who\n", **{LIST: "# a list\na.h 1\n"})
     finds("a.h", "// who\n", "allows 2, and there are 1", **{LIST: "a.h 2\n"})
     finds("a.h", "", "there is no b.h", **{LIST: "b.h 2\n"})

@@ -13,6 +13,7 @@ LIBRARY = ("api/", "base/", "congestion/", "drivers/", "engine/", "jetty/", "mem
            "transport/", "urma/", "wire/")
 # One of the dot directories belongs to the project; build outputs do not.
 KEPT_DOT_DIRECTORIES = (".ci",)
+KEPT_DOT_FILES = (".clang-format", ".clang-tidy", ".gitignore")
 OUTPUTS = ("build", "__pycache__")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
 
@@ -35,7 +36,7 @@ class Tree:
                     continue
                 self.directories.append(path)
                 self._walk(entry)
-            elif not entry.name.startswith("."):
+            elif not entry.name.startswith(".") or entry.name in KEPT_DOT_FILES:
                 self.files.append(path)
 
     def named(self, *suffixes):

@@ -361,8 +361,8 @@ end
 -- ---- the forms of CETPH that the ends of a channel have agreed on
 
 local CETPHS = { [1] = CETPH_LDCP, [3] = CETPH_CAQM, [4] = CETPH_RATE }
--- What OPEN and ACCEPT offer, by the TPN of their sender; and the form, by the TPN of the end that
--- is sent the CETPH.
+-- `offers`: what OPEN and ACCEPT offer, by the TPN of their sender. `agreed`: the form, by the TPN
+-- of the end that is sent the CETPH.
 local offers, agreed = {}, {}
 function uboe.init() offers, agreed = {}, {} end
 
