@@ -72,9 +72,6 @@ std::string missing_signals(const congestion::ControllerKind& kind,
                             const drivers::PortFacts& port) {
   const std::string name(kind.name);
   if (kind.needs == congestion::Needs::nothing || port.lossless) return "";
-  if (!port.paths.empty()) {
-    return name + " does not work over several paths. Fix: open the device with one path";
-  }
   if (kind.needs == congestion::Needs::increases) {
     if (port.carries.cci) return "";
     return name +

@@ -24,7 +24,7 @@ ReportForm form_for(congestion::Needs needs) {
 }
 
 ReportOffer offer_of(const Settings& settings) {
-  if (settings.paths.count > 0 || settings.ways != nullptr) return {};
+  if (settings.ways != nullptr) return {};
   // Reports about data are of no use if the driver that sends the data carries no signals.
   const ReportForm wants = form_for(settings.controller->needs);
   return {.gives = settings.reports,

@@ -32,8 +32,7 @@ class SetupOutbox {
   // if the message has to name the retransmission mode for it.
   SetupMessage ours(SetupType type, const Peer* peer = nullptr) const;
   // Return what this device offers about reports of congestion: in an OPEN; in an ACCEPT, to the
-  // end that has sent `open`. It is the default offer if the device has nothing to offer, or has
-  // several paths: a report does not say which path it is about.
+  // end that has sent `open`. It is the default offer if the device has nothing to offer.
   ReportOffer offer() const;
   ReportOffer offer_to(const SetupMessage& open) const;
   // As `ours`, addressed from this end of the peer's channel to the other end.

@@ -144,6 +144,78 @@ TEST_CASE("packets and reports that are lost end nothing") {
   }
 }
 
+// Two paths from one host to another, each a line of its own.
+struct TwoPaths {
+  SimHosts hosts;
+  SimHosts::Host here;
+  SimHosts::Host there;
+  Imported target;
+  uint64_t ended = 0;
+
+  TwoPaths(const std::string& name, const std::string& control, const std::string& first,
+           const std::string& second, const Retransmission& mode = sel_rack)
+      : hosts(name),
+        here(SimHosts::start_at(
+            "paths():sim:" + name + "?" + first + "+sim:" + name + "?" + second, {.berths = 64},
+            {.congestion = control, .retransmission = mode, .balance = Balance::packet})),
+        there(SimHosts::start_at("paths():sim:" + name + "?delay=50us+sim:" + name + "?delay=50us",
+                                 {.berths = 64}, {})),
+        target(here.device.import(there.line).value()) {}
+
+  // Keeps writing. Returns the bytes that arrive in a second.
+  double flow(Duration time) {
+    static const auto data = bytes_like(64 << 10);
+    const Time begun = hosts.now();
+    const uint64_t before = ended;
+    while (hosts.now() < begun + time) {
+      while (here.jetty.post(write(data, target.segment)) == 1) continue;
+      for (const Completion& one : here.jetty.wait(100us)) {
+        REQUIRE(name(one.status) == "ok");
+        ++ended;
+      }
+    }
+    const double seconds = std::chrono::duration<double>(hosts.now() - begun).count();
+    return static_cast<double>((ended - before) * data.size()) / seconds;
+  }
+};
+
+TEST_CASE("over two paths, controls that read marks fill both lines and keep their queues short") {
+  const std::string slow = "rate=1Gbit&queue=600K&mark=100K&delay=50us";
+  for (const std::string& control : controls_that_read_marks()) {
+    INFO(control);
+    TwoPaths equal("two-equal-" + control, control, marking_line, marking_line);
+    equal.flow(10ms);
+    const double both = equal.flow(20ms);
+    // dcqcn cuts its rate by half and recovers slowly.
+    const double least = control == "dcqcn" ? 0.7 : 0.8;
+    CHECK(both > 2 * least * line_bytes_per_second);
+    CHECK(both < 2 * line_bytes_per_second);
+    CHECK(equal.there.device.stats().value().packets_marked > 0);
+    CHECK(equal.here.device.stats().value().overtaken_reports == 0);
+    // A path of a tenth of the rate, which is always congested, does not hold the other one back.
+    TwoPaths unequal("two-unequal-" + control, control, marking_line, slow);
+    unequal.flow(20ms);
+    CHECK(unequal.flow(20ms) > (least + 0.05) * line_bytes_per_second);
+    CHECK(unequal.here.device.stats().value().channels_lost == 0);
+  }
+}
+
+TEST_CASE("in modes that use one path at a time, a control that reads marks changes paths") {
+  for (const std::string control : {"ldcp", "caqm_r"}) {
+    INFO(control);
+    TwoPaths two("one-at-a-time-" + control, control, marking_line, marking_line, sel_fast);
+    CHECK(two.flow(20ms) > 0.6 * line_bytes_per_second);
+    const Path first = two.here.device.paths(two.target.segment.peer).value().at(0);
+    two.hosts.network().cut(first.from, first.to, true);
+    two.flow(20ms);
+    CHECK(two.flow(20ms) > 0.6 * line_bytes_per_second);
+    two.hosts.network().cut(first.from, first.to, false);
+    two.flow(100ms);
+    CHECK(two.flow(20ms) > 0.6 * line_bytes_per_second);
+    CHECK(two.here.device.stats().value().channels_lost == 0);
+  }
+}
+
 TEST_CASE("a control without its signals gives way to the default one, and the device says why") {
   SimHosts hosts("no-signals");
   auto here = hosts.start("", {}, {.congestion = "caqm_w"});

@@ -23,22 +23,39 @@ class ChannelRoutes {
 
   // ---- sending
 
-  // For a new channel: each route gets a congestion window.
+  // For a new channel: each route gets a congestion window, and sums for reports of these forms.
   void open(bool one_at_a_time, const congestion::ControllerKind& kind,
-            const congestion::Settings& settings) const {
+            const congestion::Settings& settings, ReportForm gives = ReportForm::none,
+            ReportForm takes = ReportForm::none) const {
     if (several_ == nullptr) return;
     several_->scheduler().use_one_at_a_time(one_at_a_time);
     several_->windows().open(kind, settings);
+    several_->reports().open(gives, takes);
   }
-  // Returns whether the routes permit a packet of this size. `any_room_for_new` may return false
-  // although `any_room` returns true, because a new packet must not overtake others if one route is
-  // used at a time.
-  bool any_room(uint32_t bytes) const {
-    return several_ == nullptr || several_->scheduler().any_room(bytes);
+  // Returns whether the routes permit a packet of this size now; with `never`, whether they permit
+  // it once it may depart. `any_room_for_new` may return false although `any_room` returns true,
+  // because a new packet must not overtake others if one route is used at a time.
+  bool any_room(uint32_t bytes, Time now = never) const {
+    return several_ == nullptr || several_->scheduler().any_room(bytes, now);
   }
-  bool any_room_for_new(uint32_t bytes) const {
+  bool any_room_for_new(uint32_t bytes, Time now = never) const {
     return several_ == nullptr ||
-           (!several_->scheduler().changes_over() && several_->scheduler().any_room(bytes));
+           (!several_->scheduler().changes_over() && several_->scheduler().any_room(bytes, now));
+  }
+  // Returns whether packets may have to wait for their departure; whether any route permits a
+  // departure now; and when the first of those does that have room for the packet, or of all if
+  // `bytes` is 0.
+  bool paces() const { return several_ != nullptr && several_->windows().paces(); }
+  bool may_depart(Time now) const {
+    return several_ == nullptr || several_->scheduler().may_depart(now);
+  }
+  Time departure(uint32_t bytes) const {
+    return several_ == nullptr ? Time{} : several_->scheduler().departure(bytes);
+  }
+  // A packet is about to leave: a new one is counted as in flight already, another one is not.
+  // Returns what it asks switches for.
+  congestion::Signal depart(uint8_t route, const congestion::Sent& packet) const {
+    return several_ == nullptr ? congestion::Signal{} : several_->windows().depart(route, packet);
   }
   // Called while a burst is put together: at its beginning, and for each lost packet in it.
   void begin_plan() const {
@@ -48,17 +65,18 @@ class ChannelRoutes {
     if (several_ != nullptr) several_->windows().plan(route, bytes);
   }
   // Returns the route of the next packet or slice.
-  uint8_t pick(uint32_t bytes) const {
-    return several_ == nullptr ? uint8_t{0} : several_->scheduler().pick(bytes);
+  uint8_t pick(uint32_t bytes, Time now = never) const {
+    return several_ == nullptr ? uint8_t{0} : several_->scheduler().pick(bytes, now);
   }
   // Returns the route of the next packet of a slice whose last one took `route`. Unless packets are
-  // balanced one by one, a slice keeps its route while that has room, and takes another one rather
-  // than wait.
-  uint8_t pick_next(uint8_t route, uint32_t bytes, Balance balance) const {
+  // balanced one by one, a slice keeps its route while that has room and no congestion, and takes
+  // another one rather than wait.
+  uint8_t pick_next(uint8_t route, uint32_t bytes, Balance balance, Time now = never) const {
     if (several_ == nullptr) return route;
     const bool leaves = balance == Balance::packet || several_->scheduler().one_at_a_time() ||
-                        !(*several_)[route].usable || !several_->windows().has_room(route, bytes);
-    return leaves ? several_->scheduler().pick(bytes) : route;
+                        !(*several_)[route].usable ||
+                        several_->windows().fit(route, bytes, now) != RouteWindows::Fit::good;
+    return leaves ? several_->scheduler().pick(bytes, now) : route;
   }
   // Returns the route of an acknowledgement.
   uint8_t for_answer() const {
@@ -87,6 +105,28 @@ class ChannelRoutes {
   // Returns whether routes have changed in a way that is not reported yet.
   bool any_news() const { return several_ != nullptr && several_->health().any_news(); }
 
+  // ---- reports of congestion
+
+  // These return the sums of reports that concern the route of the last frame, or `only` if there
+  // is one path; and likewise for the route of an acknowledgement.
+  ReportsGiven& given(ReportsGiven& only) const {
+    return several_ == nullptr ? only : several_->reports().given(several_->scheduler().latest());
+  }
+  ReportsTaken& taken(ReportsTaken& only) const {
+    return several_ == nullptr ? only : several_->reports().taken(several_->scheduler().latest());
+  }
+  ReportsGiven& given_on(uint8_t route, ReportsGiven& only) const {
+    return several_ == nullptr ? only : several_->reports().given(route);
+  }
+  // Returns whether a report has to leave now.
+  bool report_due(const ReportsGiven& only) const {
+    return several_ == nullptr ? only.due() : several_->reports().due();
+  }
+  // A CNP has arrived.
+  void notified(const congestion::Notified& event) const {
+    if (several_ != nullptr) several_->notified(event);
+  }
+
   // ---- packets in flight: see Routes and its parts
 
   void left(uint8_t route, uint32_t bytes) const {
@@ -104,8 +144,13 @@ class ChannelRoutes {
   void forget_packets() const {
     if (several_ != nullptr) several_->forget_packets();
   }
-  void update_windows(bool timed_out, Time now) const {
-    if (several_ != nullptr) several_->tell_windows(timed_out, now);
+  // A packet that was believed lost has arrived.
+  void note_in_vain(uint8_t route) const {
+    if (several_ != nullptr) several_->windows().note_in_vain(route);
+  }
+  void update_windows(bool timed_out, Time now,
+                      const congestion::Feedback* feedback = nullptr) const {
+    if (several_ != nullptr) several_->tell_windows(timed_out, now, feedback);
   }
 
   // ---- time

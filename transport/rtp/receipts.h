@@ -40,9 +40,6 @@ class Receipts {
   // Returns whether a packet is missing that others, which were kept, have overtaken.
   bool has_hole() const { return received_.has_hole(); }
 
-  // Makes an acknowledgement due immediately.
-  void hurry() { ack_now_ = true; }
-
   // Returns whether an acknowledgement has to leave now. `rtt`: the round trip; the delay is a part
   // of it if the mode does not set one.
   bool due(const Retransmission& mode, Duration rtt, Time now) const {

@@ -43,16 +43,17 @@ congestion::Feedback feedback_of(const RateCetph& report, uint32_t packet_bytes)
 
 }  // namespace
 
-bool ReportsGiven::add(uint32_t bytes, Ecn ecn, Time now, const congestion::Signal& signal) {
+void ReportsGiven::add(uint32_t bytes, Ecn ecn, Time now, const congestion::Signal& signal) {
   const bool marked = ecn == Ecn::ce;
   received_.add_packet(bytes);
+  if (unreported_ < UINT8_MAX) ++unreported_;
   if (form_ == ReportForm::cnp) {
     constexpr auto apart = static_cast<uint32_t>(between_notifications.count() >> unit_shift);
     // The first mark is always reported.
-    if (!marked || (congested_ && units(now) - marked_ <= apart)) return false;
+    if (!marked || (congested_ && units(now) - marked_ <= apart)) return;
     congested_ = notification_due_ = true;
     marked_ = units(now);
-    return false;
+    return;
   }
   if (form_ != ReportForm::ldcp) return add_signal(bytes, marked, signal);
   if (marked) {
@@ -60,20 +61,28 @@ bool ReportsGiven::add(uint32_t bytes, Ecn ecn, Time now, const congestion::Sign
     sum.add_packet(bytes);
     marked_ = static_cast<uint32_t>(uint64_t{sum});
   }
-  return std::exchange(congested_, marked) != marked;
+  note_change(marked);
 }
 
-bool ReportsGiven::add_signal(uint32_t bytes, bool ecn_marked, congestion::Signal signal) {
+void ReportsGiven::add_signal(uint32_t bytes, bool ecn_marked, congestion::Signal signal) {
   if (form_ == ReportForm::rate && ecn_marked && !signal.congested) {
     signal.congested = true;
     signal.hint = 0;
   }
   echo_.add(signal, bytes, needs_of(form_));
-  const bool changed = std::exchange(congested_, signal.congested) != signal.congested;
-  return changed || echo_.full();
+  if (echo_.full()) ack_due_ = true;
+  note_change(signal.congested);
+}
+
+void ReportsGiven::note_change(bool congested) {
+  if (congested != congested_ || first_left_ > 0) ack_due_ = true;
+  if (first_left_ > 0) --first_left_;
+  congested_ = congested;
 }
 
 void ReportsGiven::write(HeaderBytes<LdcpCetph::size> out) {
+  ack_due_ = false;
+  unreported_ = 0;
   if (form_ == ReportForm::ldcp) {
     LdcpCetph{.ack_seq = received_, .ce_seq = ByteCount(marked_)}.emit(out);
     return;
@@ -114,7 +123,14 @@ std::optional<congestion::Feedback> ReportsTaken::take(HeaderView<LdcpCetph::siz
                                                        uint32_t packet_bytes) {
   const auto ldcp = LdcpCetph::parse(report);
   const int64_t arrived = ldcp.ack_seq - received_;
-  if (arrived < 0) return std::nullopt;
+  if (arrived < 0) {
+    if (++overtaken_in_row_ < most_overtaken) return std::nullopt;
+    overtaken_in_row_ = 0;
+    received_ = ldcp.ack_seq;
+    marked_ = ldcp.ce_seq;
+    return std::nullopt;
+  }
+  overtaken_in_row_ = 0;
   received_ = ldcp.ack_seq;
   if (form_ == ReportForm::caqm) return feedback_of(CaqmCetph::parse(report));
   const auto most = static_cast<uint64_t>(arrived);

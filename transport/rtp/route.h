@@ -1,6 +1,7 @@
 #pragma once
 
 #include "transport/rtp/loss.h"
+#include "transport/rtp/reports.h"
 #include "urma/core/endpoint.h"
 #include "urma/core/path.h"
 #include "urma/core/time.h"
@@ -19,6 +20,12 @@ struct Route {
   uint32_t arrived_bytes = 0;  // since the congestion window was last updated
   uint32_t lost_bytes = 0;     // likewise
   uint32_t planned_bytes = 0;  // lost packets that are about to be sent again here
+  bool in_vain = false;        // a packet that was believed lost has arrived; likewise
+  Time congested_until{};      // a report of congestion was received within a round trip
+
+  // RouteReports
+  ReportsGiven given;
+  ReportsTaken taken;
 
   // RouteTable
   Endpoint to;
@@ -44,7 +51,9 @@ struct Route {
   LatestArrival latest;
   Time overtaken_before;  // valid after `judge`, as is `later`
   Duration later{};
-  Duration took{};  // from sending to acknowledgement, smoothed; zero until measured
+  Duration took{};    // from sending to acknowledgement, smoothed; zero until measured
+  Duration least{};   // the least of these times; zero until measured
+  Duration sample{};  // the latest of these times; RouteWindows resets it when it has used it
 
   // RouteTable: packets that were sent before `begun` took an earlier route with the same number.
   Time begun{};

@@ -8,14 +8,16 @@ void RouteDelays::add(uint8_t route) {
   Route& one = table_[route];
   one.latest = {};
   one.overtaken_before = {};
-  one.later = one.took = {};
+  one.later = one.took = one.least = one.sample = {};
 }
 
 void RouteDelays::note_arrival(uint8_t route, Time sent, Time now) {
   Route& one = table_[route];
   if (!one.carried(sent)) return;
-  one.latest.note(sent, now);
   const Duration sample = now - sent;
+  if (sent >= one.latest.sent()) one.sample = sample;
+  one.latest.note(sent, now);
+  one.least = one.least == Duration{} ? sample : std::min(one.least, sample);
   one.took = one.took == Duration{} ? sample : one.took + (sample - one.took) / 8;
 }
 

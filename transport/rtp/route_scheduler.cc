@@ -1,6 +1,10 @@
 #include "transport/rtp/route_scheduler.h"
 
+#include <algorithm>
+
 namespace urma::transport {
+
+using Fit = RouteWindows::Fit;
 
 // Returns the route to use while none is usable: one on which the peer has answered before, else
 // any.
@@ -59,25 +63,38 @@ bool RouteScheduler::changes_over() const {
   return false;
 }
 
-bool RouteScheduler::any_room(uint32_t bytes) const {
-  const uint8_t last = fallback(next_);
-  if (!table_[last].known) return false;  // the peer has not answered on any route yet
-  if (one_at_a_time_) return windows_.has_room(first_usable(), bytes);
+template <class Visit>
+bool RouteScheduler::any_candidate(const Visit& visit) const {
+  if (one_at_a_time_) return visit(first_usable());
   bool usable = false;
   for (uint8_t i = 0; i < table_.count(); ++i) {
     if (!table_[i].usable) continue;
-    if (windows_.has_room(i, bytes)) return true;
+    if (visit(i)) return true;
     usable = true;
   }
-  return !usable && windows_.has_room(last, bytes);
+  return !usable && visit(fallback(next_));
 }
 
-uint8_t RouteScheduler::pick(uint32_t bytes) {
+bool RouteScheduler::any_room(uint32_t bytes, Time now) const {
+  if (!table_[fallback(next_)].known) return false;  // the peer has not answered on any route yet
+  return any_candidate([&](uint8_t at) { return windows_.fit(at, bytes, now) >= Fit::room; });
+}
+
+Time RouteScheduler::departure(uint32_t bytes) const {
+  if (!windows_.paces()) return {};
+  Time next = never;
+  any_candidate([&](uint8_t at) {
+    if (bytes == 0 || windows_.has_room(at, bytes)) next = std::min(next, windows_.departure(at));
+    return false;
+  });
+  return next;
+}
+
+uint8_t RouteScheduler::pick(uint32_t bytes, Time now) {
   if (one_at_a_time_) return next_ = first_usable();
   uint8_t best = fallback(next_);
   const auto rank = [&](uint8_t at) {
-    const bool usable = table_[at].usable;
-    return usable + (usable && windows_.has_room(at, bytes));
+    return table_[at].usable ? 1 + static_cast<int>(windows_.fit(at, bytes, now)) : 0;
   };
   for (uint8_t i = 0; i < table_.count(); ++i) {
     const auto at = static_cast<uint8_t>((next_ + i) % table_.count());
@@ -91,11 +108,15 @@ uint8_t RouteScheduler::pick(uint32_t bytes) {
 }
 
 uint8_t RouteScheduler::for_answer() const {
-  if (table_[latest_].usable) return latest_;
+  const auto rank = [&](uint8_t at) {
+    const Route& route = table_[at];
+    return route.usable ? 1 + 256 * route.given.due() + route.given.unreported() : 0;
+  };
+  uint8_t best = latest_;
   for (uint8_t i = 0; i < table_.count(); ++i) {
-    if (table_[i].usable) return i;
+    if (rank(i) > rank(best)) best = i;
   }
-  return fallback(latest_);
+  return table_[best].usable ? best : fallback(latest_);
 }
 
 }  // namespace urma::transport

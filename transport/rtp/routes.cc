@@ -26,6 +26,7 @@ void Routes::lead(const PathList& ours, const PathList& theirs, bool announced, 
     health_.add(i, announced, now);
     delays_.add(i);
     windows_.add(i);
+    reports_.add(i);
   }
   health_.used(now);
 }
@@ -60,8 +61,17 @@ void Routes::lose(uint8_t route, uint32_t bytes, Time sent, bool probe) {
   if (!probe) health_.note_lost(route, sent);
 }
 
-void Routes::tell_windows(bool timed_out, Time now) {
-  windows_.update(delays_.least_taken(), timed_out, now);
+void Routes::tell_windows(bool timed_out, Time now, const congestion::Feedback* feedback) {
+  windows_.update(delays_.least_taken(),
+                  {.timed_out = timed_out,
+                   .feedback = feedback,
+                   .route = scheduler_.latest(),
+                   .steers = !scheduler_.one_at_a_time()},
+                  now);
+}
+
+void Routes::notified(const congestion::Notified& event) {
+  windows_.notified(scheduler_.latest(), event, !scheduler_.one_at_a_time());
 }
 
 void Routes::forget_packets() {

@@ -5,6 +5,7 @@
 #include "transport/rtp/address_report.h"
 #include "transport/rtp/route_delays.h"
 #include "transport/rtp/route_health.h"
+#include "transport/rtp/route_reports.h"
 #include "transport/rtp/route_scheduler.h"
 #include "transport/rtp/route_table.h"
 #include "transport/rtp/route_windows.h"
@@ -32,6 +33,7 @@ class Routes {
   RouteDelays& delays() { return delays_; }
   RouteWindows& windows() { return windows_; }
   const RouteWindows& windows() const { return windows_; }
+  RouteReports& reports() { return reports_; }
   RouteScheduler& scheduler() { return scheduler_; }
   const RouteScheduler& scheduler() const { return scheduler_; }
   AddressReport& report() { return report_; }
@@ -60,8 +62,11 @@ class Routes {
   // A packet is not in flight any more; see RouteWindows. `sent`: when its last copy left.
   void arrived(uint8_t route, uint32_t bytes, Time sent, Time now);
   void lose(uint8_t route, uint32_t bytes, Time sent, bool probe = false);
-  // Updates the congestion windows with the arrivals and losses since the last call.
-  void tell_windows(bool timed_out, Time now);
+  // Updates the congestion windows with the arrivals and losses since the last call. `feedback`:
+  // the report of an acknowledgement that has just arrived, on the route that it is about, or null.
+  void tell_windows(bool timed_out, Time now, const congestion::Feedback* feedback = nullptr);
+  // A CNP has arrived on the route that it is about.
+  void notified(const congestion::Notified& event);
   // The channel that the packets in flight belonged to was destroyed.
   void forget_packets();
 
@@ -70,6 +75,7 @@ class Routes {
   RouteHealth health_{table_};
   RouteDelays delays_{table_};
   RouteWindows windows_{table_};
+  RouteReports reports_{table_};
   RouteScheduler scheduler_{table_, windows_};
   AddressReport report_;
 };

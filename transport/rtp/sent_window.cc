@@ -79,7 +79,10 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
       // If the acknowledgement comes sooner than any answer can come, it is for the first copy. If
       // it comes later, it may be for either copy, but most often it is for the second.
       const bool first_copy = since + 2 * stamp_unit < answer.least;
-      out.in_vain = out.in_vain || (first_copy && !at->asked);
+      if (first_copy && !at->asked) {
+        out.in_vain = true;
+        routes_.note_in_vain(at->route);
+      }
       if (at->asked) {
         const bool in_time = may_answer(*at, since, answer);
         out.answered = out.answered.value_or(false) || in_time;

@@ -83,7 +83,8 @@ Tp::Tp(uint32_t index, const TpSettings& settings, RtpPools& pools, Counters& co
       receipts_(settings.first_received, *settings.mode, settings.peers_mode) {
   routes().open(
       takes_overtaking_for_loss(mode_), *settings.controller,
-      pacer_settings(index, settings, settings.ends.facts.packet_bytes + header_allowance));
+      pacer_settings(index, settings, settings.ends.facts.packet_bytes + header_allowance),
+      settings.gives, settings.takes);
 }
 
 Tp::~Tp() {
@@ -101,10 +102,9 @@ bool Tp::handle_data(const Rtph& header, const RxFrame& frame, Time now) {
       if (reports_given_.any()) {
         if (frame.ecn == Ecn::ce) ++counters_.marked;
         const auto signal = signal_of<congestion::Signal>(frame.cci, frame.switch_queue);
-        if (reports_given_.add(frame.bytes, frame.ecn, now,
-                               signal.value_or(congestion::Signal{}))) {
-          receipts_.hurry();
-        }
+        routes()
+            .given(reports_given_)
+            .add(frame.bytes, frame.ecn, now, signal.value_or(congestion::Signal{}));
       }
       return true;
     case Receipts::Arrival::duplicate:
@@ -158,8 +158,9 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
 
   std::optional<congestion::Feedback> feedback;
   if (reports) {
-    feedback = reports_taken_.take(report.first<LdcpCetph::size>(),
-                                   facts_.packet_bytes + header_allowance);
+    feedback = routes()
+                   .taken(reports_taken_)
+                   .take(report.first<LdcpCetph::size>(), facts_.packet_bytes + header_allowance);
     if (!feedback) ++counters_.overtaken_reports;
   }
   const uint64_t inflight = sent_.inflight_bytes();
@@ -181,7 +182,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
                                            .sample = news.rtt.value_or(Duration{}),
                                            .least_rtt = timer_.rtt().least(),
                                            .feedback = feedback ? &*feedback : nullptr});
-    routes().update_windows(false, now);
+    routes().update_windows(false, now, feedback ? &*feedback : nullptr);
   }
   uint64_t lost_bytes = 0;
   if (negative) {
@@ -224,10 +225,12 @@ void Tp::handle_notification(std::span<const std::byte> rest, Time now) {
   ++counters_.notifications;
   const auto cnp = CnpCetph::parse(rest.first<CnpCetph::size>());
   if (cnp.congestion == CnpCetph::Congestion::none) return;
-  pacer_.handle(congestion::Notified{.now = now,
-                                     .rtt = rtt(),
-                                     .severe = cnp.congestion == CnpCetph::Congestion::severe,
-                                     .last_hop = cnp.last_hop});
+  const congestion::Notified event{.now = now,
+                                   .rtt = rtt(),
+                                   .severe = cnp.congestion == CnpCetph::Congestion::severe,
+                                   .last_hop = cnp.last_hop};
+  pacer_.handle(event);
+  routes().notified(event);
 }
 
 LossEvidence Tp::evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now) {
@@ -266,29 +269,36 @@ void Tp::note_lost(uint64_t bytes, bool timed_out, Time now) {
 
 // ---- sending
 
-bool Tp::window_open(uint32_t payload, uint64_t planned) const {
+bool Tp::window_open(uint32_t payload, Time now, uint64_t planned) const {
   if (sent_.next() - sent_.first() >= send_window_) return false;
-  if (!routes().any_room_for_new(payload + header_allowance)) return false;
+  if (!routes().any_room_for_new(payload + header_allowance, now)) return false;
   const uint64_t inflight = sent_.inflight_bytes() + planned;
   return inflight == 0 || inflight + payload + header_allowance <= pacer_.window_bytes();
 }
 
 bool Tp::wants_to_send(Time now) const {
-  return owes_ack(now) || (can_send() && pacer_.may_depart(now));
+  return owes_ack(now) || (can_send(now) && may_depart(now));
 }
 
-bool Tp::can_send_lost() const {
+bool Tp::can_send_lost(Time now) const {
   if (sent_.lost_packets() == 0) return false;
   if (questions_due_ > 0) return true;
   const uint32_t largest = facts_.packet_bytes + header_allowance;
-  if (!routes().any_room(largest)) return false;
+  if (!routes().any_room(largest, now)) return false;
   return sent_.inflight_bytes() == 0 || sent_.inflight_bytes() + largest <= pacer_.window_bytes();
 }
 
-bool Tp::can_send_new() const {
+bool Tp::can_send_new(Time now) const {
   if (sent_.lost_packets() > 0) return false;  // lost packets leave first
-  if (pulling_.packets > 0) return window_open(pulling_.payload(facts_.packet_bytes));
-  return any_offered() && window_open(facts_.packet_bytes);
+  if (pulling_.packets > 0) return window_open(pulling_.payload(facts_.packet_bytes), now);
+  return any_offered() && window_open(facts_.packet_bytes, now);
+}
+
+// Questions and keep-alives leave even if windows are full, so they wait for the departure alone.
+Time Tp::departure() const {
+  const bool any = keep_alive_due_ || (questions_due_ > 0 && sent_.lost_packets() > 0);
+  const uint32_t largest = facts_.packet_bytes + header_allowance;
+  return std::max(pacer_.departure({}), routes().departure(any ? 0 : largest));
 }
 
 size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
@@ -301,6 +311,7 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
   if (plan.count == 0) return 0;
 
   const Burst& burst = plan.burst;
+  const bool paced = paces();
   source.write(std::span(plan.burst.slots).first(plan.count));
   for (size_t i = 0; i < plan.count; ++i) {
     // A slice that is withdrawn while its packets are being sent ends with this burst's filler.
@@ -313,7 +324,8 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
     // A controller that paces reads round trips, which must not include the delay of an
     // acknowledgement.
     const bool ask =
-        i + 1 == plan.count && (window_limited_ || plan.again || keep_alive_due_ || pacer_.paces());
+        paced ? ends_on_route(plan, i)
+              : i + 1 == plan.count && (window_limited_ || plan.again || keep_alive_due_);
     finish(burst.slots[i], *plan.remembered.packets[i], plan.remembered.psns[i], ask, now);
   }
   keep_alive_due_ = false;
@@ -323,10 +335,20 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
   return plan.count;
 }
 
-uint16_t Tp::request(const congestion::Sent& packet) {
-  const congestion::Signal asked = pacer_.depart(packet);
+uint16_t Tp::request(uint8_t route, const congestion::Sent& packet) {
+  congestion::Signal asked = pacer_.depart(packet);
+  if (routes().paces()) asked = routes().depart(route, packet);
   const ReportForm form = reports_taken_.form();
   return form == ReportForm::caqm || form == ReportForm::rate ? cci_with(asked) : uint16_t{0};
+}
+
+// Returns whether no later packet of the burst takes the same route.
+bool Tp::ends_on_route(const Plan& plan, size_t at) const {
+  const auto& packets = plan.remembered.packets;
+  for (size_t i = at + 1; i < plan.count; ++i) {
+    if (packets[i]->route == packets[at]->route) return false;
+  }
+  return true;
 }
 
 // UB 4.4.15: new packets wait until all lost packets have been sent again.
@@ -336,9 +358,9 @@ void Tp::plan_lost(Plan& plan, Time now) {
   uint32_t left = sent_.lost_packets();
   for (auto at = sent_.begin(pools_.sent); at && left > 0; ++at, ++psn) {
     if (!at->lost) continue;
-    plan.held_back = plan.full() || !pacer_.may_depart(now);
+    plan.held_back = plan.full() || !may_depart(now);
     if (plan.held_back) return;
-    const bool room = routes().any_room(at->bytes);
+    const bool room = routes().any_room(at->bytes, now);
     const bool open = inflight == 0 || inflight + at->bytes <= pacer_.window_bytes();
     // A question leaves even if the window is full: all packets that fill it may be lost.
     if (questions_due_ > 0) {
@@ -347,15 +369,15 @@ void Tp::plan_lost(Plan& plan, Time now) {
       plan.held_back = window_limited_ = true;
       return;
     }
-    const uint16_t cci = depart({.now = now,
-                                 .number = psn.value,
-                                 .bytes = at->bytes,
-                                 .again = true,
-                                 .inflight_bytes = inflight});
+    at->route = routes().pick(at->bytes, now) & 0x7f;
+    const uint16_t cci = depart(at->route, {.now = now,
+                                            .number = psn.value,
+                                            .bytes = at->bytes,
+                                            .again = true,
+                                            .inflight_bytes = inflight});
     inflight += at->bytes;
     plan.bytes_again += at->bytes;
     if (at->copies < UINT8_MAX) ++at->copies;
-    at->route = routes().pick(at->bytes) & 0x7f;
     routes().plan(at->route, at->bytes);
     plan.add(*at, psn, true, cci);
     plan.again = true;
@@ -366,10 +388,10 @@ void Tp::plan_lost(Plan& plan, Time now) {
 }
 
 void Tp::plan_new(Plan& plan, Time now) {
-  while (!plan.full() && pacer_.may_depart(now)) {
-    if (pulling_.packets == 0 && !pick_slice(plan)) return;
+  while (!plan.full() && may_depart(now)) {
+    if (pulling_.packets == 0 && !pick_slice(plan, now)) return;
     const uint32_t payload = pulling_.payload(facts_.packet_bytes);
-    if (!window_open(payload, plan.bytes_again)) {
+    if (!window_open(payload, now, plan.bytes_again)) {
       window_limited_ = true;
       return;
     }
@@ -377,7 +399,7 @@ void Tp::plan_new(Plan& plan, Time now) {
     const Psn psn = sent_.next();
     const uint32_t bytes = payload + header_allowance;
     const uint64_t inflight = sent_.inflight_bytes() + plan.bytes_again;
-    pulling_.route = routes().pick_next(pulling_.route, bytes, balance_);
+    pulling_.route = routes().pick_next(pulling_.route, bytes, balance_, now);
     SentWindow::Packet* packet = sent_.push({.slice = pulling_.what.slice,
                                              .tpmsn = pulling_.tpmsn,
                                              .index = pulling_.next,
@@ -386,23 +408,23 @@ void Tp::plan_new(Plan& plan, Time now) {
                                              .last = pulling_.next + 1 == pulling_.packets},
                                             now, pools_.sent);
     if (packet == nullptr) return;
-    const uint16_t cci = depart({.now = now,
-                                 .number = psn.value,
-                                 .bytes = bytes,
-                                 .again = false,
-                                 .inflight_bytes = inflight});
+    const uint16_t cci = depart(pulling_.route, {.now = now,
+                                                 .number = psn.value,
+                                                 .bytes = bytes,
+                                                 .again = false,
+                                                 .inflight_bytes = inflight});
     plan.add(*packet, psn, false, cci);
     if (++pulling_.next == pulling_.packets) pulling_.packets = 0;
   }
 }
 
-bool Tp::pick_slice(Plan& plan) {
+bool Tp::pick_slice(Plan& plan, Time now) {
   OfferQueue* const from = next_queue(plan.requests);
   if (from == nullptr) return false;
   pulling_.what = from->front(pools_.offered);
   pulling_.packets = static_cast<uint16_t>(packets_of(pulling_.what.bytes, facts_.packet_bytes));
   pulling_.next = 0;
-  pulling_.route = routes().pick(pulling_.payload(facts_.packet_bytes) + header_allowance);
+  pulling_.route = routes().pick(pulling_.payload(facts_.packet_bytes) + header_allowance, now);
   pulling_.tpmsn = next_tpmsn_++ % Tpmsn::modulus;
   from->pop(pools_.offered);
   if (from == &offered_[static_cast<unsigned>(Class::request)]) plan.requests += pulling_.packets;
@@ -410,7 +432,7 @@ bool Tp::pick_slice(Plan& plan) {
 }
 
 void Tp::plan_keep_alive(Plan& plan, Time now) {
-  if (plan.count > 0 || plan.full() || !pacer_.may_depart(now)) return;
+  if (plan.count > 0 || plan.full() || !may_depart(now)) return;
   const Psn psn = sent_.next();
   const uint64_t inflight = sent_.inflight_bytes();
   // A filler that belongs to no slice: it has a TPMSN of its own, and no payload.
@@ -418,15 +440,15 @@ void Tp::plan_keep_alive(Plan& plan, Time now) {
       sent_.push({.slice = no_slice,
                   .tpmsn = next_tpmsn_++ % static_cast<uint32_t>(Tpmsn::modulus),
                   .bytes = header_allowance,
-                  .route = static_cast<uint8_t>(routes().pick(header_allowance) & 0x7f),
+                  .route = static_cast<uint8_t>(routes().pick(header_allowance, now) & 0x7f),
                   .last = true},
                  now, pools_.sent);
   if (packet == nullptr) return;
-  const uint16_t cci = depart({.now = now,
-                               .number = psn.value,
-                               .bytes = header_allowance,
-                               .again = false,
-                               .inflight_bytes = inflight});
+  const uint16_t cci = depart(packet->route, {.now = now,
+                                              .number = psn.value,
+                                              .bytes = header_allowance,
+                                              .again = false,
+                                              .inflight_bytes = inflight});
   plan.add(*packet, psn, false, cci);
 }
 
@@ -466,19 +488,21 @@ void Tp::fill_ack(TxFrame& frame) {
   const Rtph header{.source = number(local_), .destination = number(remote_)};
   const std::span<std::byte> head(frame.head, TxFrame::head_room);
   frame.piece_count = 0;
-  if (reports_given_.notification_due()) {
-    frame.head_bytes = static_cast<uint8_t>(reports_given_.write_notification(header, head));
+  const uint8_t route = routes().for_answer();
+  ReportsGiven& given = routes().given_on(route, reports_given_);
+  if (given.notification_due()) {
+    frame.head_bytes = static_cast<uint8_t>(given.write_notification(header, head));
   } else {
-    const size_t report = reports_given_.bytes_in_acks();
+    const size_t report = given.bytes_in_acks();
     frame.head_bytes =
         static_cast<uint8_t>(receipts_.write(header, mode_, head, pools_.bitmaps, report));
-    if (report > 0) reports_given_.write(head.subspan<Rtph::size, LdcpCetph::size>());
+    if (report > 0) given.write(head.subspan<Rtph::size, LdcpCetph::size>());
     ++counters_.acks_sent;
   }
   frame.tail_bytes = 0;
   frame.ecn = Ecn::not_ect;
   frame.cci = 0;
-  end_frame(frame, routes().for_answer());
+  end_frame(frame, route);
 }
 
 // ---- timers
@@ -487,11 +511,11 @@ Time Tp::next_deadline() const {
   Time at = std::min(timer_.deadline(), overtaken_until_);
   at = std::min(at, receipts_.deadline(mode_, rtt()));
   at = std::min(at, routes().next_deadline());
-  if (pacer_.paces() && can_send()) at = std::min(at, pacer_.departure({}));
+  if (paces() && can_send(never)) at = std::min(at, departure());
   if (outstanding()) {
     at = std::min(at, last_heard_ + verdict_after);
     // A keep-alive that is due already may wait for its departure.
-    const bool waits = keep_alive_due_ && pacer_.paces();
+    const bool waits = keep_alive_due_ && paces();
     if (sent_.empty() && !waits) at = std::min(at, last_heard_ + keep_alive_after);
   }
   return at;

@@ -72,9 +72,11 @@ class Tp final : public PacketChannel {
   // PacketChannel. Lost packets leave first, then answers, then requests.
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) override;
   bool owes_ack(Time now) const override {
-    return receipts_.due(mode_, rtt(), now) || reports_given_.notification_due();
+    return receipts_.due(mode_, rtt(), now) ||
+           (reports_given_.any() && routes().report_due(reports_given_));
   }
-  // A CNP leaves before the acknowledgement, which then is still owed.
+  // A CNP leaves before the acknowledgement, which then is still owed. With several routes, each
+  // one whose report is due has an acknowledgement of its own.
   void fill_ack(TxFrame& frame) override;
   bool wants_to_send(Time now) const override;
   Time next_deadline() const override;
@@ -110,21 +112,30 @@ class Tp final : public PacketChannel {
 
   bool outstanding() const override { return !sent_.empty() || awaited_ > 0; }
   // Returns whether the windows permit another new packet. `planned`: bytes of lost packets that
-  // leave in the same burst.
-  bool window_open(uint32_t payload, uint64_t planned = 0) const;
+  // leave in the same burst. Here and below, the routes' departures are ignored if `now` is
+  // `never`.
+  bool window_open(uint32_t payload, Time now, uint64_t planned = 0) const;
   // These return whether packets of this kind wait, and windows permit them.
-  bool can_send_lost() const;
-  bool can_send_new() const;
-  bool can_send() const { return keep_alive_due_ || can_send_lost() || can_send_new(); }
-  // A packet is about to leave. Returns its CCI.
-  uint16_t depart(const congestion::Sent& packet) {
-    return pacer_.paces() ? request(packet) : uint16_t{0};
+  bool can_send_lost(Time now) const;
+  bool can_send_new(Time now) const;
+  bool can_send(Time now) const {
+    return keep_alive_due_ || can_send_lost(now) || can_send_new(now);
   }
-  uint16_t request(const congestion::Sent& packet);
+  // Returns whether packets may have to wait for their departure; whether one may leave now; and
+  // when the next one may leave that windows permit.
+  bool paces() const { return pacer_.paces() || routes().paces(); }
+  bool may_depart(Time now) const { return pacer_.may_depart(now) && routes().may_depart(now); }
+  Time departure() const;
+  // A packet is about to leave. Returns its CCI.
+  uint16_t depart(uint8_t route, const congestion::Sent& packet) {
+    return paces() ? request(route, packet) : uint16_t{0};
+  }
+  uint16_t request(uint8_t route, const congestion::Sent& packet);
   [[gnu::cold]] void plan_lost(Plan& plan, Time now);
   void plan_new(Plan& plan, Time now);
   [[gnu::cold]] void plan_keep_alive(Plan& plan, Time now);
-  bool pick_slice(Plan& plan);
+  bool pick_slice(Plan& plan, Time now);
+  bool ends_on_route(const Plan& plan, size_t at) const;
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
   void end_frame(TxFrame& frame, uint8_t route) const;
   LossEvidence evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now);
@@ -151,7 +162,7 @@ class Tp final : public PacketChannel {
   uint8_t questions_due_ = 0;    // packets that leave although the window is full
   bool window_limited_ = false;  // a packet of the last burst had to wait for a window
   [[no_unique_address]] SentWindow sent_;
-  ReportsTaken reports_taken_;
+  ReportsTaken reports_taken_;  // with several routes, only its form counts
   Pulling pulling_;
   LatestArrival latest_;          // mode rack
   Time overtaken_until_ = never;  // mode rack: when an overtaken packet becomes lost
@@ -162,7 +173,7 @@ class Tp final : public PacketChannel {
   [[no_unique_address]] RetransmissionTimer timer_;
 
   // The receiving direction.
-  ReportsGiven reports_given_;
+  ReportsGiven reports_given_;  // likewise
   Receipts receipts_;
 };
 

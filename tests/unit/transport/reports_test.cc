@@ -65,12 +65,40 @@ TEST_CASE("reports of form ldcp tell the sender of all marked bytes, whichever a
 TEST_CASE("the first mark and the first packet without one are reported immediately") {
   for (const ReportForm form : {ReportForm::ldcp, ReportForm::rate}) {
     ReportsGiven given(form);
-    CHECK_FALSE(given.add(100, Ecn::ect0, Time{}));
-    CHECK(given.add(100, Ecn::ce, Time{}));
-    CHECK_FALSE(given.add(100, Ecn::ce, Time{}));
-    report_of(given);
-    CHECK_FALSE(given.add(100, Ecn::ce, Time{}));
-    CHECK(given.add(100, Ecn::not_ect, Time{}));
+    // Adds a packet. Returns whether a report has to leave now, and lets it leave.
+    const auto reports = [&](Ecn ecn) {
+      given.add(100, ecn, Time{});
+      const bool due = given.due();
+      if (due) report_of(given);
+      return due;
+    };
+    // The first packets are acknowledged one by one.
+    for (int i = 0; i < 64; ++i) CHECK(reports(Ecn::ect0));
+    CHECK_FALSE(reports(Ecn::ect0));
+    CHECK(reports(Ecn::ce));
+    CHECK_FALSE(reports(Ecn::ce));
+    CHECK_FALSE(reports(Ecn::ce));
+    CHECK(given.unreported() == 2);
+    CHECK(reports(Ecn::not_ect));
+    CHECK(given.unreported() == 0);
+    for (int i = 0; i < 300; ++i) CHECK_FALSE(reports(Ecn::not_ect));
+    CHECK(given.unreported() == 255);
+  }
+}
+
+TEST_CASE("reports that seem to be overtaken one after another are believed in the end") {
+  ReportsTaken taken(ReportForm::ldcp);
+  REQUIRE(taken.take(ldcp_report(1 << 30, 1 << 20), 1024));
+  uint64_t arrived = 4000;
+  for (int i = 0; i < 16; ++i) CHECK_FALSE(taken.take(ldcp_report(arrived += 2000, 1000), 1024));
+  const auto news = taken.take(ldcp_report(arrived + 2000, 2600), 1024);
+  REQUIRE(news);
+  CHECK(news->marked_bytes == 1600);
+  // One late report in between begins the count anew.
+  REQUIRE(taken.take(ldcp_report(1 << 28, 2600), 1024));
+  for (int i = 0; i < 40; ++i) {
+    CHECK_FALSE(taken.take(ldcp_report(2000, 0), 1024));
+    if (i % 10 == 9) REQUIRE(taken.take(ldcp_report(1 << 28, 2600), 1024));
   }
 }
 

@@ -84,6 +84,90 @@ TEST_CASE("an acknowledgement takes the route of the last packet, if that is usa
   CHECK(with.scheduler.for_answer() == 0);
 }
 
+// A controller whose packets have to be 10 us apart.
+class TenMicroseconds final : public congestion::Controller {
+ public:
+  congestion::Signal request(const congestion::Sent& packet) override {
+    next_ = packet.now + 10us;
+    inflight_bytes = packet.inflight_bytes;
+    return {};
+  }
+  void handle(const congestion::Acknowledged&) override {}
+  void handle(const congestion::Lost&) override {}
+  void handle(const congestion::Notified&) override {}
+  void handle(const congestion::Spurious&) override {}
+  congestion::Allowance allowance(Time) const override { return {window_bytes(), next_}; }
+  uint64_t window_bytes() const override { return 3000; }
+
+  static inline uint64_t inflight_bytes = 0;  // as the last request said
+
+ private:
+  Time next_ = Time::min();
+};
+
+constexpr congestion::ControllerKind ten_microseconds{
+    .name = "ten_microseconds",
+    .summary = "",
+    .make = [](void* storage, const congestion::Settings&) -> congestion::Controller* {
+      return new (storage) TenMicroseconds;
+    },
+    .paces = true};
+
+congestion::Sent packet_at(Time now, uint32_t bytes) {
+  return {.now = now, .number = 0, .bytes = bytes, .again = false, .inflight_bytes = 0};
+}
+
+TEST_CASE("a route is not used before its departure, and the next departure is one with room") {
+  Scheduler with(2, 0b11);
+  with.windows.open(ten_microseconds, {});
+  const auto send = [&](Duration at) {
+    const Time now = moment(at);
+    REQUIRE(with.scheduler.any_room(1000, now));
+    const uint8_t route = with.scheduler.pick(1000, now);
+    with.windows.left(route, 1000);
+    with.windows.depart(route, packet_at(now, 1000));
+    return route;
+  };
+  CHECK(send(0us) == 0);
+  CHECK(TenMicroseconds::inflight_bytes == 0);
+  CHECK(send(2us) == 1);
+  CHECK_FALSE(with.scheduler.any_room(1000, moment(9us)));
+  CHECK_FALSE(with.scheduler.may_depart(moment(9us)));
+  CHECK(with.scheduler.any_room(1000));
+  CHECK(with.scheduler.departure(1000) == moment(10us));
+  CHECK(send(10us) == 0);
+  CHECK(TenMicroseconds::inflight_bytes == 1000);
+  CHECK(send(12us) == 1);
+  CHECK(send(20us) == 0);  // its window is full now
+  CHECK(with.scheduler.departure(1000) == moment(22us));
+  CHECK(with.scheduler.departure(0) == moment(22us));
+  CHECK(send(22us) == 1);
+  CHECK(with.scheduler.departure(1000) == never);
+  CHECK(with.scheduler.departure(0) == moment(30us));
+  CHECK(with.scheduler.may_depart(moment(30us)));
+  CHECK_FALSE(with.scheduler.any_room(1000, moment(30us)));
+  // A question, which leaves although windows are full, takes the route that may depart.
+  CHECK(with.scheduler.pick(1000, moment(30us)) == 0);
+}
+
+TEST_CASE("a channel that changes over does not wait for the departure of its old route") {
+  Scheduler with(2, 0b11);
+  with.scheduler.use_one_at_a_time(true);
+  with.windows.open(ten_microseconds, {});
+  with.windows.depart(0, packet_at(moment(0us), 0));
+  CHECK_FALSE(with.scheduler.may_depart(moment(1us)));
+  with.set_usable(0, false);
+  CHECK(with.scheduler.may_depart(moment(1us)));
+  CHECK(with.scheduler.any_room(1000, moment(1us)));
+  // Neither does a route that replaces it, nor a new channel.
+  with.set_usable(0, true);
+  with.windows.add(0);
+  CHECK(with.scheduler.may_depart(moment(1us)));
+  with.windows.depart(0, packet_at(moment(1us), 0));
+  with.windows.open(ten_microseconds, {});
+  CHECK(with.scheduler.may_depart(moment(2us)));
+}
+
 TEST_CASE("tries of a message take usable routes, then known ones, and each fourth a new one") {
   Scheduler with(4, 0b0011);
   with.set_usable(0, false);

@@ -34,7 +34,7 @@ TEST_CASE("a lost packet shrinks the window of its route only; a probe shrinks n
   for (uint8_t i = 0; i < 3; ++i) CHECK_FALSE(with.windows.has_room(i, 1));
   with.windows.lost(0, 1000, moment(10ms), false);
   with.windows.lost(1, 1000, moment(10ms), true);
-  with.windows.update(1ms, false, moment(20ms));
+  with.windows.update(1ms, {}, moment(20ms));
   CHECK_FALSE(with.windows.has_room(0, 1000));
   CHECK(with.windows.has_room(1, 1000));
   CHECK_FALSE(with.windows.has_room(1, 1001));
@@ -52,7 +52,7 @@ TEST_CASE("a window grows with arrivals, unless its route takes more than twice 
   const auto flows = [&](uint8_t route, Duration least) {
     with.send(route, 32);
     for (int i = 0; i < 32; ++i) with.windows.arrived(route, 1000, moment(10ms));
-    with.windows.update(least, false, moment(20ms));
+    with.windows.update(least, {}, moment(20ms));
     CHECK(with.table[route].inflight_bytes == 0);
     with.send(route, 32);
     return with.windows.has_room(route, 1000);
@@ -84,7 +84,7 @@ TEST_CASE("a new route has a new window and counters of its own") {
   with.windows.open(*congestion::find_controller("aimd"), thousands);
   with.send(0, 32);
   for (int i = 0; i < 12; ++i) with.windows.lost(0, 1000, moment(1ms), false);
-  with.windows.update(0ms, true, moment(2ms));
+  with.windows.update(0ms, {.timed_out = true}, moment(2ms));
   CHECK_FALSE(with.windows.has_room(0, 1000));
   with.table[0].begun = moment(5ms);
   with.windows.add(0);
@@ -94,7 +94,7 @@ TEST_CASE("a new route has a new window and counters of its own") {
   // arrivals of the new one.
   for (int i = 0; i < 10; ++i) with.windows.lost(0, 1000, moment(1ms), false);
   for (int i = 0; i < 10; ++i) with.windows.arrived(0, 1000, moment(1ms));
-  with.windows.update(0ms, true, moment(6ms));
+  with.windows.update(0ms, {.timed_out = true}, moment(6ms));
   CHECK(with.table[0].inflight_bytes == 0);
   CHECK(with.table[0].lost == 0);
   CHECK(with.table[0].sent == 0);
