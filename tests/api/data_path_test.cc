@@ -292,6 +292,7 @@ TEST_CASE("an engine does not read files each time that an unknown peer asks for
   const auto took = std::chrono::steady_clock::now() - begun;
   CHECK(found == 0);
   CHECK(looks > 0);
+  // On a slow machine this allows more, as more time passes.
   CHECK(looks <= static_cast<uint64_t>(took / 10ms) + 2);
 }
 

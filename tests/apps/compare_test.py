@@ -247,12 +247,9 @@ def test_peers_that_fail(folder):
     code, out, err = place.run(fake="crash")
     assert code == 0 and "am_lat short, 8 bytes, its client: signal 11" in out.replace(
         "\n  ", " "), (out, err)
-    begin = time.monotonic()
     (place.folder / "urma_perf").write_text(FAKE.replace('"hang"', '"never"'))
     code, out, err = place.run("--patience", "2", "--rounds", "1", fake="hang")
     assert code == 0 and "hung, and was ended" in out.replace("\n  ", " "), (out, err)
-    # A few programs hang, and each of them is ended after 2 s.
-    assert time.monotonic() - begin < 25
     code, out, err = place.run(fake="wrong")
     assert code == 1 and "WRONG bytes" in out, (out, err)
 

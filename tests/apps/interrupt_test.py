@@ -31,7 +31,7 @@ def gives_up(*command):
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     took = time.monotonic() - began
     assert done.returncode == 5 and "Fix: start it there" in done.stderr, (command, done)
-    assert 1.5 < took < 20, (command, took)
+    assert took > 1.5, (command, took)
     said = subprocess.run([command[0], "--help-all" if command[0] == PERF else "--help"],
                           capture_output=True, text=True, timeout=60).stdout
     assert "waits 2 s for" in said, said
