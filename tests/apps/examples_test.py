@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 
+from running import run_tests
+
 FOLDER = pathlib.Path(sys.argv[1])
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 OWN = os.getpid()  # names of our own, also if several copies of this run
@@ -124,11 +126,4 @@ def test_kv():
             raise AssertionError(f"in twenty rounds no reader saw a change:  {seen}")
 
 
-def main():
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            print(name, flush=True)
-            test()
-
-
-main()
+run_tests(globals())

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+from running import check_help, run_tests
+
 PROGRAM = sys.argv[1]
 WINDOW = f"/dev/shm/urma-feed-test-{os.getpid()}"
 SHARED = f"cxl:{WINDOW}?size=16M"
@@ -245,21 +247,12 @@ def test_errors_have_codes_and_cures():
     done = subprocess.run(["sh", "-c", f"ulimit -f 0; exec '{PROGRAM}' consume --device {NETWORK}"],
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "Fix: raise its limit (ulimit -f " in done.stderr, done
-    for option in ("--help", "--version"):
-        done = subprocess.run([PROGRAM, option], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0 and done.stderr == ""
-        assert len(done.stdout.splitlines()) <= 30
-        assert max(map(len, done.stdout.splitlines())) <= 100
+    check_help(PROGRAM)
 
 
 def main():
     try:
-        for name, test in list(globals().items()):
-            if name.startswith("test_"):
-                began = time.monotonic()
-                print(name, end=" ", flush=True)
-                test()
-                print(f"{time.monotonic() - began:.1f} s", flush=True)
+        run_tests(globals())
     finally:
         for process in started:
             process.kill()

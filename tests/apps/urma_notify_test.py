@@ -7,13 +7,14 @@ import pty
 import random
 import re
 import resource
-import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+
+from running import check_help, run_tests, shown_on
 
 PROGRAM, RUDE = sys.argv[1:3]
 WINDOW = f"/dev/shm/urma-notify-test-{os.getpid()}"
@@ -372,13 +373,7 @@ def test_bar_on_a_terminal():
                                   stdout=subprocess.PIPE, stderr=theirs, text=True)
         out, _ = sender.communicate(timeout=60)
         os.close(theirs)
-        shown = b""
-        while select.select([ours], [], [], 0)[0]:
-            try:
-                shown += os.read(ours, 4096)
-            except OSError:  # what there was has been read
-                break
-        os.close(ours)
+        shown = shown_on(ours)
         assert sender.returncode == 0 and "\x1b" not in out, out
         assert b" %, " in shown and b"#" in shown and b" left [" in shown, shown
         assert shown.endswith(b"\r\x1b[K"), shown
@@ -461,21 +456,12 @@ def test_errors_have_codes_and_cures():
                                   timeout=60)
             assert done.returncode == code and "Fix: " in done.stderr, (words, done)
         assert server.seen() == []
-    for option in ("--help", "--version"):
-        done = subprocess.run([PROGRAM, option], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0 and done.stderr == ""
-        assert len(done.stdout.splitlines()) <= 30
-        assert max(map(len, done.stdout.splitlines())) <= 100
+    check_help(PROGRAM)
 
 
 def main():
     try:
-        for name, test in list(globals().items()):
-            if name.startswith("test_"):
-                began = time.monotonic()
-                print(name, end=" ", flush=True)
-                test()
-                print(f"{time.monotonic() - began:.1f} s", flush=True)
+        run_tests(globals())
     finally:
         subprocess.run(["rm", "-rf", FOLDER, WINDOW], check=True)
 

@@ -4,7 +4,6 @@
 import json
 import os
 import pty
-import select
 import shutil
 import signal
 import socket
@@ -12,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from running import run_tests, shown_on
 
 PROGRAM = sys.argv[1]
 WINDOW = "[fd75:726d:61"  # addresses of devices in a window
@@ -451,13 +452,7 @@ def test_line_on_a_terminal():
         done = subprocess.run(command(*arguments, *more), stdout=subprocess.PIPE, stderr=theirs,
                               timeout=60, text=True)
         os.close(theirs)
-        shown = b""
-        while select.select([ours], [], [], 0)[0]:
-            try:
-                shown += os.read(ours, 4096)
-            except OSError:  # what there was has been read
-                break
-        os.close(ours)
+        shown = shown_on(ours)
         assert done.returncode == 0, done
         assert (b"send_lat cxl: 64: 1 s, " in shown) == seen, shown
         assert shown.endswith(b"\r\x1b[K") == seen, shown
@@ -471,8 +466,4 @@ def test_help_is_one_screen():
     assert max(len(line) for line in done.stdout.split("\n")) <= 100
 
 
-for name, test in list(globals().items()):
-    if name.startswith("test_"):
-        begin = time.time()
-        test()
-        print(f"{name}: {time.time() - begin:.1f} s", flush=True)
+run_tests(globals())

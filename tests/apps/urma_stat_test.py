@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 
+from running import run_tests
+
 PROGRAM, PEER = sys.argv[1:3]
 DIRECTORY = f"/dev/shm/urma-devices-{os.geteuid()}"
 STRANGER = 64124  # a user that does not exist
@@ -262,12 +264,4 @@ def test_help_is_one_screen():
     assert run("--version").stdout.startswith("urma_stat ")
 
 
-def main():
-    for name, test in sorted(globals().items()):
-        if name.startswith("test_"):
-            begun = time.monotonic()
-            test()
-            print(f"{time.monotonic() - begun:5.1f} s  {name}")
-
-
-main()
+run_tests(globals())

@@ -1,0 +1,37 @@
+"""Shared by the tests of programs: runs the tests of a file, and what several of them check."""
+
+import os
+import select
+import subprocess
+import time
+
+
+def run_tests(module):
+    """Calls each function of a module, given as its globals(), whose name begins with test_."""
+    for name, test in list(module.items()):
+        if name.startswith("test_"):
+            began = time.monotonic()
+            print(name, end=" ", flush=True)
+            test()
+            print(f"{time.monotonic() - began:.1f} s", flush=True)
+
+
+def shown_on(terminal):
+    """Returns what was written to this pseudo-terminal, and closes it."""
+    shown = b""
+    while select.select([terminal], [], [], 0)[0]:
+        try:
+            shown += os.read(terminal, 4096)
+        except OSError:  # the other end is closed, and everything has been read
+            break
+    os.close(terminal)
+    return shown
+
+
+def check_help(program):
+    """--help and --version print at most a screen, and no error."""
+    for option in ("--help", "--version"):
+        done = subprocess.run([program, option], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and done.stderr == "", done
+        assert len(done.stdout.splitlines()) <= 30, done.stdout
+        assert max(map(len, done.stdout.splitlines())) <= 100, done.stdout
