@@ -8,8 +8,9 @@
 
 namespace urma::drivers {
 
-// The transmit frames of a driver, with their head room, in ordinary memory. All memory is
-// allocated at construction. Used by one thread at a time.
+// The transmit frames of a driver, with their head room, in ordinary memory. It knows which frames
+// are free, not what the others contain. All memory is allocated at construction. The port owns it;
+// used by one thread at a time.
 class FramePool {
  public:
   explicit FramePool(uint32_t frames)

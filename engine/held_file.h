@@ -8,7 +8,8 @@
 
 namespace urma::engine {
 
-// An open file that a forked child does not keep open. Move only.
+// Owns the descriptor of an open file, and closes it. A forked child does not keep it open. Move
+// only; used by one thread at a time.
 class OwnedDescriptor {
  public:
   OwnedDescriptor() = default;
@@ -25,7 +26,8 @@ class OwnedDescriptor {
 
 // A file that is valid for as long as the process that made it exists and holds its lock (flock),
 // which the system releases when a process ends. A file whose lock is free is stale, and may be
-// removed. Move only; the destructor removes the file.
+// removed. It does not know what the file contains. Move only; the destructor removes the file.
+// Used by one thread at a time.
 class HeldFile {
  public:
   HeldFile() = default;

@@ -8,7 +8,8 @@
 namespace urma::engine {
 
 // A file with the page of a device, which other processes can read until the device is closed or
-// its process ends.
+// its process ends. It does not know when values change: `Reporter`, which owns it, writes them.
+// Used by the thread that runs the passes.
 class StatsFile {
  public:
   StatsFile() = default;

@@ -83,7 +83,8 @@ struct Jetty : JettyParts {
 };
 
 // All Jetties of an engine, by id and by handle. It also pushes completions to their applications
-// and wakes waiting threads. Only the thread that runs the engine calls it.
+// and wakes waiting threads. It does not know works or slices. Transactions owns it; only the
+// thread that runs the engine calls it.
 class Jetties {
  public:
   explicit Jetties(uint32_t capacity) : slab_(capacity), by_id_(id_limit) {}

@@ -20,7 +20,9 @@ struct ReceiveSlot {
 };
 
 // A Jetty's receive queue (UB: JFR): the application posts buffers for messages in its slots, and
-// the engine takes these in post order.
+// the engine takes these in post order. It does not know which message takes a slot, nor when the
+// slot completes. `Queues` owns it. Each function belongs to one of three threads: the one that
+// posts, the one that polls, and the one that runs the engine.
 class Jfr : public Leases {
  public:
   // Throws std::bad_alloc.

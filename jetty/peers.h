@@ -35,6 +35,9 @@ struct PeerState {
   Time datagrams_ignored_until{};  // Target: until then datagrams in its name are dropped, too
 };
 
+// Keeps one `PeerState` for each peer that the transport knows, at the peer's index. It does not
+// know what the initiator and the target store in it, and begins with an empty one for each
+// incarnation. Transactions owns it; only the thread that runs the engine calls it.
 class PeerStates {
  public:
   explicit PeerStates(uint32_t peers) : states_(peers) {}

@@ -9,7 +9,8 @@ namespace urma::transport {
 
 // Makes and checks cookies, which prove that the sender of an OPEN receives at the address that it
 // sends from. Nothing is stored for a sender: a cookie is a keyed hash of fields of the OPEN, and
-// expires after 4 to 8 s.
+// expires after 4 to 8 s. It does not decide which OPEN needs one. `Admission` owns it; only the
+// thread that runs the engine calls it.
 class Cookies {
  public:
   explicit Cookies(Entropy& entropy) : hash_(entropy.next(), entropy.next()) {}

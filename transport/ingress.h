@@ -10,7 +10,8 @@
 
 namespace urma::transport {
 
-// Gathers packets of one burst for the layer above, which then takes them in few calls.
+// Gathers packets of one burst for the layer above, which then takes them in few calls. It does not
+// check packets. `Ingress` owns it; only the thread that runs the engine calls it.
 class Batch {
  public:
   static constexpr size_t capacity = 64;
@@ -77,6 +78,8 @@ class Ingress {
   Batch batch_;
 };
 
+// Ingress of a medium that may lose and forge packets: verifies the ICRC of each packet, finds the
+// channel by the TPN, and lets the channel judge the packet number. `Transport` owns it.
 class RtpIngress final : public Ingress {
  public:
   RtpIngress(const Device& device, const Uses& uses, const OwnPaths& own_paths, Peers& peers,
@@ -101,8 +104,9 @@ class RtpIngress final : public Ingress {
   IcrcPrefix prefix_;
 };
 
-// Packets may lie where their sender can still change them. Fields on which a decision depends are
-// copied before they are read.
+// Ingress of a medium that loses nothing, over which packets have neither an ICRC nor a number.
+// Packets may lie where their sender can still change them, so fields on which a decision depends
+// are copied before they are read. `Transport` owns it.
 class CtpIngress final : public Ingress {
  public:
   CtpIngress(const Device& device, const Uses& uses, CtpMedium& medium)

@@ -17,7 +17,9 @@ bool slot_is_locked(int descriptor, uint32_t slot);
 // Returns whether any slot is locked, in any layout.
 bool any_slot_is_locked(int descriptor);
 
-// Holds the lock of the window, which orders changes of its records, until it is destroyed.
+// Holds the lock of the window, which orders the changes that processes make to its records, until
+// it is destroyed. It does not know the records. It is a local variable of the function that
+// changes them.
 class WindowLock {
  public:
   // A process holds the lock for microseconds, unless it is stopped meanwhile.

@@ -34,7 +34,9 @@ struct Settings {
   bool is_ipv4() const { return address == Eid{} || Endpoint{address, 0}.is_ipv4(); }
 };
 
-// A UDP socket for UB packets: non-blocking, with DF set, and with an error queue (IP_RECVERR).
+// A UDP socket for UB packets: non-blocking, with DF set, and with an error queue (IP_RECVERR). It
+// sets the options of the socket, and binds and connects it; `UdpPort`, which owns it, sends and
+// receives. Used by one thread at a time.
 class Socket {
  public:
   static Result<Socket> make(const Settings& settings);
