@@ -18,6 +18,7 @@ constexpr size_t data_overhead = Rtph::size + TaRequest::max_size + icrc_bytes;
 // (fd00::/8, Sub-ID 1), which does not say where it is.
 bool names_address(const Eid& eid, const Endpoint& at) {
   if (eid == at.address && at.port == ub_port) return true;
+  if (is_switched(at.address)) return false;  // each device there has its address as its EID
   return eid.bytes[0] == std::byte{0xfd} && (eid.bytes[13] & std::byte{0x0f}) == std::byte{0} &&
          eid.bytes[14] == std::byte{0} && eid.bytes[15] == std::byte{1};
 }

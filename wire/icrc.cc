@@ -5,6 +5,7 @@
 
 #include "base/bits.h"
 #include "base/crc32.h"
+#include "wire/nth.h"
 
 namespace urma {
 namespace {
@@ -14,7 +15,7 @@ constexpr size_t ipv4_bytes = 20;
 constexpr size_t ipv6_bytes = 40;
 constexpr uint8_t protocol_udp = 17;
 
-// The IP and UDP headers in front of the transport header. Fields that a router may rewrite
+// The headers of the network in front of the transport header. Fields that a router may rewrite
 // (UB 3.3: ToS or traffic class, TTL or hop limit, checksums) are all ones.
 struct CanonicalHeaders {
   std::array<std::byte, ipv6_bytes + udp_bytes> bytes{};
@@ -60,6 +61,22 @@ CanonicalHeaders ipv6_headers(const Endpoint& from, const Endpoint& to, size_t p
   return out;
 }
 
+// UB 3.3, CFG 7.
+CanonicalHeaders switched_headers(const Endpoint& from, const Endpoint& to) {
+  CanonicalHeaders out;
+  const std::span<std::byte> all(out.bytes);
+  Cna24Nth{
+      .source = cna_of(from.address), .destination = cna_of(to.address), .cci = 0xffff, .lbf = 0xff}
+      .emit(all.first<Cna24Nth::size>());
+  out.size = Cna24Nth::size;
+  return out;
+}
+
+CanonicalHeaders headers_of(const Endpoint& from, const Endpoint& to, size_t payload) {
+  if (to.is_ipv4()) return ipv4_headers(from, to, payload);
+  return is_switched(to.address) ? switched_headers(from, to) : ipv6_headers(from, to, payload);
+}
+
 // The ICRC is sent least significant byte first, as the CRCs of Ethernet and RoCE (INFERRED).
 void store_icrc(std::byte* at, uint32_t icrc) {
   for (size_t i = 0; i < icrc_bytes; ++i) at[i] = static_cast<std::byte>(icrc >> 8 * i);
@@ -68,8 +85,7 @@ void store_icrc(std::byte* at, uint32_t icrc) {
 }  // namespace
 
 IcrcPrefix::Entry IcrcPrefix::compute(const Endpoint& from, const Endpoint& to, size_t ub_bytes) {
-  const CanonicalHeaders headers =
-      to.is_ipv4() ? ipv4_headers(from, to, ub_bytes) : ipv6_headers(from, to, ub_bytes);
+  const CanonicalHeaders headers = headers_of(from, to, ub_bytes);
   return {from, to, ub_bytes, crc32_update(crc32_start, headers.bytes.data(), headers.size)};
 }
 

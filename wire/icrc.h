@@ -8,15 +8,15 @@
 
 namespace urma {
 
-// The ICRC of a UB packet on IP and UDP (UB 3.3). It covers the IP and UDP headers, as a socket
-// sends them but with the fields that the network may change set to ones, and everything from the
-// transport header to the padding. It is computed per UB packet, so segmentation offload does not
-// affect it.
+// The ICRC of a UB packet (UB 3.3). It covers the IP and UDP headers, as a socket sends them but
+// with the fields that the network may change set to ones, and everything from the transport header
+// to the padding. Behind a UB switch it covers NTH instead of IP and UDP, with CCI and LBF as ones.
+// It is computed per UB packet, so segmentation offload does not affect it.
 
 inline constexpr size_t icrc_bytes = 4;
 
-// The CRC of the IP and UDP headers, which depend only on the addresses and the length. Packets of
-// one length between the same endpoints follow each other, so a few results are cached.
+// The CRC of the headers of the network, which depend only on the addresses and the length. Packets
+// of one length between the same endpoints follow each other, so a few results are cached.
 class IcrcPrefix {
  public:
   // `ub_bytes`: from the transport header to the ICRC, both included.

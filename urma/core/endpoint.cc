@@ -29,6 +29,7 @@ bool may_reach(const Eid& from, const Eid& to) {
   if (in_window(from) || in_window(to)) {
     return std::memcmp(from.bytes.data(), to.bytes.data(), window_bytes) == 0;
   }
+  if (is_switched(from) || is_switched(to)) return is_switched(from) && is_switched(to);
   return Endpoint{from, 0}.is_ipv4() == Endpoint{to, 0}.is_ipv4();
 }
 

@@ -33,8 +33,36 @@ constexpr bool in_window(const Eid& address) {
   }
   return true;
 }
-// Returns whether a device at `from` can reach `to`: both are IPv4, both IPv6, or both in one
-// window.
+
+// The address of a device behind a UB switch (link(SWITCH):DEVICE) consists of this prefix, zeros
+// and its CNA of 24 bits: fd55:4200::7. The prefix is from fd00::/8 as well.
+inline constexpr unsigned char switched_prefix[4] = {0xfd, 0x55, 0x42, 0x00};
+inline constexpr uint32_t most_cna = (1 << 24) - 1;
+constexpr bool is_switched(const Eid& address) {
+  constexpr unsigned cna_at = 13;
+  for (unsigned i = 0; i < cna_at; ++i) {
+    const unsigned char expected = i < sizeof switched_prefix ? switched_prefix[i] : 0;
+    if (address.bytes[i] != std::byte{expected}) return false;
+  }
+  return true;
+}
+// The address must be that of a device behind a switch.
+constexpr uint32_t cna_of(const Eid& address) {
+  uint32_t cna = 0;
+  for (unsigned i = 13; i < 16; ++i) cna = cna << 8 | static_cast<uint32_t>(address.bytes[i]);
+  return cna;
+}
+constexpr Eid cna_address(uint32_t cna) {
+  Eid address;
+  for (unsigned i = 0; i < sizeof switched_prefix; ++i) {
+    address.bytes[i] = std::byte{switched_prefix[i]};
+  }
+  for (unsigned i = 0; i < 3; ++i) address.bytes[15 - i] = static_cast<std::byte>(cna >> 8 * i);
+  return address;
+}
+
+// Returns whether a device at `from` can reach `to`: both are IPv4, both IPv6, both in one window,
+// or both behind switches.
 bool may_reach(const Eid& from, const Eid& to);
 
 // Returns the IPv4 address a.b.c.d as an Eid.
