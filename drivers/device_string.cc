@@ -24,7 +24,7 @@ class Parser {
     if (out.name.empty()) return fail("a driver's name is missing here");
     if (peek() == '(') {
       ++at_;
-      if (peek() != ')') {
+      if (wrapper_address(out)) {
         if (auto problem = options(out, ',')) return *problem;
       }
       if (peek() != ')') return fail("the parenthesis is not closed here");
@@ -68,6 +68,20 @@ class Parser {
     const size_t begin = at_;
     while (at_ < text_.size() && name_character(text_[at_])) ++at_;
     return std::string(text_.substr(begin, at_ - begin));
+  }
+
+  // Reads the address in parentheses, if there is one, and the comma behind it. Returns whether
+  // options follow.
+  bool wrapper_address(DeviceString& out) {
+    out.address_offset = at_;
+    const char first = peek();
+    if (first != '[' && first != ':' && (first < '0' || first > '9')) return first != ')';
+    const size_t end = std::min(text_.find_first_of(",)", at_), text_.size());
+    out.address = text_.substr(at_, end - at_);
+    at_ = end;
+    if (peek() != ',') return false;
+    ++at_;
+    return true;
   }
 
   std::optional<Error> options(DeviceString& out, char separator) {

@@ -17,10 +17,13 @@ namespace urma::drivers {
 //
 //   device  = wrapper ":" device | "paths():" device {"+" device}
 //           | driver ":" [address] ["?" options("&")]
-//   wrapper = name "(" [options(",")] ")"
+//   wrapper = name "(" [address [","]] [options(",")] ")"
 //   option  = key "=" value
 //
 //   udp:   udp:127.0.0.1   udp:[::1]?mtu=4096   fault(loss=5%,seed=7):udp:127.0.0.1
+//   link(10.0.0.9,cna=7):udp:10.0.0.1
+//
+// An address in parentheses begins with a digit, a bracket or a colon, a name with a letter.
 struct DeviceString {
   struct Option {
     std::string key;
@@ -31,8 +34,8 @@ struct DeviceString {
 
   std::string text;  // the whole device string
   std::string name;
-  size_t offset = 0;  // the offset of the name in `text`
-  std::string address;
+  size_t offset = 0;    // the offset of the name in `text`
+  std::string address;  // of a wrapper: the one in its parentheses
   size_t address_offset = 0;
   std::vector<Option> options;
   std::unique_ptr<DeviceString> inner;  // the wrapped device, of a wrapper

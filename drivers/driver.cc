@@ -1,5 +1,7 @@
 #include "drivers/driver.h"
 
+#include <algorithm>
+
 namespace urma::drivers {
 namespace {
 
@@ -21,6 +23,12 @@ FormInfo describe(const Driver& driver, const Driver::Form& form) {
   return out;
 }
 
+// Returns whether a wrapper has an address in its parentheses.
+bool takes_address(const Driver& driver) {
+  return std::any_of(driver.forms.begin(), driver.forms.end(),
+                     [](const Driver::Form& form) { return form.addressed; });
+}
+
 }  // namespace
 
 std::vector<DriverInfo> describe_drivers() {
@@ -38,7 +46,13 @@ std::vector<DriverInfo> describe_drivers() {
 Result<std::unique_ptr<PacketPort>> open_port(const DeviceString& device) {
   std::string names;
   for (const Driver* driver : all_drivers()) {
-    if (driver->name == device.name) return driver->open(device);
+    if (driver->name == device.name) {
+      const bool in_parentheses = device.inner != nullptr && !device.address.empty();
+      if (!in_parentheses || takes_address(*driver)) return driver->open(device);
+      return device_error(device, device.address_offset,
+                          device.name + " has no address of its own. Fix: leave it out, or write " +
+                              "OPTION=VALUE there");
+    }
     names += names.empty() ? "" : ", ";
     names += driver->name;
   }

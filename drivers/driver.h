@@ -311,6 +311,7 @@ struct Driver {
     std::string_view example;
     void (*options)(OptionReader& reader);
     bool wraps = false;
+    bool addressed = false;  // a wrapper with an address in its parentheses
   };
   std::span<const Form> forms = {};
 };

@@ -17,7 +17,11 @@ std::string written(const DeviceString& device) {
     if (!options.empty()) options += device.inner ? "," : "&";
     options += option.key + "=" + option.value;
   }
-  if (device.inner) return device.name + "(" + options + "):" + written(*device.inner);
+  const bool both = device.inner && !device.address.empty() && !options.empty();
+  if (device.inner) {
+    return device.name + "(" + device.address + (both ? "," : "") + options +
+           "):" + written(*device.inner);
+  }
   return device.name + ":" + device.address + (options.empty() ? "" : "?" + options);
 }
 
@@ -39,6 +43,7 @@ TEST_CASE("every string of the grammar is parsed, with the right positions") {
        {"udp:", "udp:127.0.0.1", "udp:[::1]:4792", "udp:[::1]?mtu=4096",
         "udp:127.0.0.1?mtu=4096&batch=32", "fault():udp:", "fault(loss=5%):udp:127.0.0.1",
         "fault(loss=5%,seed=7,delay=10us):udp:[::1]?mtu=4096&x.y-z_1=a:b",
+        "link(10.0.0.9):udp:", "link([::1]:4794,cna=7):udp:[::1]:0",
         "a(b=c):d(e=f):g(h=i):udp:h?k=l", "udp:a,b(c", "udp:?a=b,c", "1-2_3.x:", "udp:x?a==b"}) {
     INFO(text);
     const auto device = parse_device_string(text);

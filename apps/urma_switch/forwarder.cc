@@ -1,0 +1,149 @@
+#include "apps/urma_switch/forwarder.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/copy.h"
+#include "wire/cci.h"
+
+namespace urma::apps::switches {
+namespace {
+
+// Packets that have left the switch, and that the port still reads.
+constexpr uint32_t leaving_packets = 512;
+constexpr uint32_t cache_line = 64;
+// Strangers are told so, at most once in this time: a flood of packets would double itself.
+constexpr Duration between_unknown = std::chrono::milliseconds(1);
+
+Forwarder::Settings completed(Forwarder::Settings settings) {
+  settings.fabric.keeps = fabric::Keeps::until_collected;
+  settings.fabric.ports = settings.hosts.ports;
+  settings.port.host = true;
+  return settings;
+}
+
+}  // namespace
+
+Forwarder::Forwarder(const Settings& settings)
+    : settings_(completed(settings)),
+      hosts_(settings.hosts),
+      fabric_(settings_.fabric),
+      slot_bytes_((settings.fabric.packet_bytes + cache_line - 1) / cache_line * cache_line),
+      memory_(size_t{settings.fabric.packets + leaving_packets} * slot_bytes_),
+      last_cna_(settings.hosts.ports) {
+  const uint32_t slots = settings.fabric.packets + leaving_packets;
+  free_.reserve(slots);
+  for (uint32_t slot = slots; slot-- > 0;) free_.push_back(slot);
+}
+
+std::optional<LinkControl> Forwarder::take(std::span<const std::byte> datagram,
+                                           const Endpoint& from, Ecn ecn, Time now) {
+  if (const auto packet = parse_link_packet(datagram)) {
+    const uint32_t port = hosts_.port_of(from);
+    if (port == Hosts::none) return unknown(now);
+    forward(datagram, *packet, port, ecn, now);
+    return std::nullopt;
+  }
+  if (const auto message = parse_link_control(datagram)) return handle(*message, from, now);
+  ++counters_.malformed;
+  return std::nullopt;
+}
+
+std::optional<LinkControl> Forwarder::unknown(Time now) {
+  ++counters_.strangers;
+  if (unknown_said_ != Time::min() && now < unknown_said_ + between_unknown) return std::nullopt;
+  unknown_said_ = now;
+  return LinkControl{.type = LinkMessage::unknown};
+}
+
+std::optional<LinkControl> Forwarder::handle(const LinkControl& message, const Endpoint& from,
+                                             Time now) {
+  if (message.type != LinkMessage::attach && message.type != LinkMessage::detach) {
+    ++counters_.misdirected;
+    return std::nullopt;
+  }
+  const Hosts::Outcome outcome = hosts_.handle(message, from, now);
+  if (outcome.closed != Hosts::none) close(outcome.closed, now);
+  if (outcome.opened != Hosts::none) open(outcome.opened, now);
+  return outcome.answer;
+}
+
+fabric::SwitchPort Forwarder::port_settings(uint32_t cna) const {
+  fabric::SwitchPort port = settings_.port;
+  const auto rate = settings_.rates.find(cna);
+  if (rate != settings_.rates.end()) port.bytes_per_second = rate->second;
+  return port;
+}
+
+void Forwarder::open(uint32_t port, Time now) {
+  used_ports_ = std::max(used_ports_, port + 1);
+  last_cna_[port] = hosts_.host(port).cna;
+  fabric_.connect(port, port_settings(last_cna_[port]));
+  fabric_.bring_up(port, now);
+  fabric_.routes().attach(last_cna_[port], port);
+}
+
+void Forwarder::close(uint32_t port, Time now) {
+  fabric_.routes().detach(last_cna_[port]);
+  std::array<fabric::Packet, 64> lost;
+  for (size_t count = 0; (count = fabric_.take_down(port, now, lost)) > 0;) {
+    for (size_t i = 0; i < count; ++i) release(static_cast<uint32_t>(lost[i].handle));
+  }
+}
+
+void Forwarder::age(Time now) {
+  for (uint32_t port; (port = hosts_.age(now)) != Hosts::none;) close(port, now);
+}
+
+void Forwarder::forward(std::span<const std::byte> datagram, const LinkPacket& in, uint32_t port,
+                        Ecn ecn, Time now) {
+  if (free_.empty()) {
+    ++counters_.no_memory;
+    return;
+  }
+  const uint32_t slot = free_.back();
+  const auto signal = signal_of<congestion::Signal>(in.nth.cci, in.word.switch_queue);
+  fabric::Packet packet{.source = in.nth.source,
+                        .destination = in.nth.destination,
+                        .bytes = static_cast<uint32_t>(datagram.size()),
+                        .lane = in.nth.service_level,
+                        .lbf = in.nth.lbf,
+                        .hops = in.word.hops,
+                        .per_packet = in.word.per_packet,
+                        .signal = signal.value_or(congestion::Signal{}),
+                        .ecn = ecn,
+                        .handle = slot};
+  if (fabric_.arrive(packet, port, now).drop != fabric::Drop::none) return;
+  free_.pop_back();
+  copy_bytes(memory(slot).data(), datagram.data(), datagram.size());
+}
+
+bool Forwarder::next(Time now, Leaving& leaving) {
+  fabric::Departure departure;
+  for (uint32_t looked = 0; looked < used_ports_; ++looked) {
+    if (fabric_.collect(port_, now, departure)) {
+      const fabric::Packet& packet = departure.packet;
+      const auto slot = static_cast<uint32_t>(packet.handle);
+      const auto datagram = memory(slot).first(packet.bytes);
+      LinkPacket out = *parse_link_packet(datagram);
+      out.word.hops = packet.hops;
+      if (signal_of<congestion::Signal>(out.nth.cci, 0)) {
+        out.word.switch_queue = packet.signal.switch_queue;
+        out.nth.cci = cci_with(packet.signal);
+      }
+      edit_link_packet(datagram, out.word, out.nth.cci);
+      leaving = {datagram, hosts_.host(port_).at, packet.ecn, slot};
+      return true;
+    }
+    port_ = (port_ + 1) % used_ports_;
+  }
+  return false;
+}
+
+Time Forwarder::due() const {
+  Time first = never;
+  for (uint32_t port = 0; port < used_ports_; ++port) first = std::min(first, fabric_.due(port));
+  return first;
+}
+
+}  // namespace urma::apps::switches

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/siphash.h"
+#include "urma/core/endpoint.h"
+#include "urma/core/time.h"
+#include "wire/link.h"
+
+namespace urma::apps::switches {
+
+// The devices that are attached, one at each port: the switch's half of attaching. A device must
+// return a cookie before it gets a port, so that no device attaches from an address at which it
+// does not receive. Knows no packets, does no I/O. Used by one thread.
+class Hosts {
+ public:
+  static constexpr uint32_t none = UINT32_MAX;
+
+  struct Settings {
+    uint32_t ports = 16;
+    Duration lease = std::chrono::seconds(5);
+    uint8_t mtu_log2 = 13;
+    uint64_t key[2] = {};  // of the cookies; others at each start
+  };
+  struct Host {
+    Endpoint at;
+    uint32_t cna = 0;  // 0: the port is free
+    uint64_t nonce = 0;
+    Time lease_ends{};
+  };
+  struct Counters {
+    uint64_t attached = 0;  // devices that got a port
+    uint64_t detached = 0;  // that gave theirs back
+    uint64_t aged_out = 0;  // that were silent for longer than their lease
+    uint64_t challenged = 0;
+    uint64_t refused_taken = 0;  // another device had the CNA
+    uint64_t refused_full = 0;   // no port was free
+  };
+  // The caller's duties after a message, `closed` first.
+  struct Outcome {
+    std::optional<LinkControl> answer = {};
+    uint32_t closed = none;  // this port lost its device
+    uint32_t opened = none;  // this port got one
+  };
+
+  explicit Hosts(const Settings& settings);
+
+  Outcome handle(const LinkControl& message, const Endpoint& from, Time now);
+  // Ends a lease that is over. Returns the port, or `none` if no lease is.
+  uint32_t age(Time now);
+
+  // Returns the port of the device at this address, or `none`.
+  uint32_t port_of(const Endpoint& at) const;
+  const Host& host(uint32_t port) const { return hosts_[port]; }
+  uint32_t ports() const { return static_cast<uint32_t>(hosts_.size()); }
+  uint32_t attached() const { return static_cast<uint32_t>(by_endpoint_.size()); }
+  const Counters& counters() const { return counters_; }
+
+ private:
+  struct HashEndpoint {
+    size_t operator()(const Endpoint& at) const;
+  };
+
+  Outcome attach(const LinkControl& message, const Endpoint& from, Time now);
+  Outcome refuse(const LinkControl& message, LinkRefusal why, uint64_t& counter);
+  uint32_t free_port() const;
+  uint32_t free_cna(const Endpoint& at) const;
+  void forget(uint32_t port);
+  uint64_t cookie_for(const Endpoint& at, uint64_t nonce) const;
+
+  const Settings settings_;
+  const SipHash hash_;
+  std::vector<Host> hosts_;  // by port
+  std::unordered_map<Endpoint, uint32_t, HashEndpoint> by_endpoint_;
+  std::unordered_map<uint32_t, uint32_t> by_cna_;
+  Counters counters_;
+};
+
+}  // namespace urma::apps::switches

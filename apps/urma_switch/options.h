@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "apps/urma_switch/forwarder.h"
+
+namespace urma::apps::switches {
+
+// The checked command line.
+struct Options {
+  enum class Mode : uint8_t { help, version, run };
+
+  Mode mode = Mode::help;
+  std::string device;  // of the port: udp:ADDRESS:PORT?ecn=yes
+  Forwarder::Settings forwarder = {};
+  double interval_seconds = 0;  // between two reports; 0: only one, at the end
+  bool json = false;
+};
+
+// Throws a Failure with Exit::usage.
+Options parse_options(int count, char** arguments);
+std::string help();
+
+}  // namespace urma::apps::switches

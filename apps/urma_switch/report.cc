@@ -1,0 +1,131 @@
+#include "apps/urma_switch/report.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+namespace urma::apps::switches {
+namespace {
+
+using nlohmann::json;
+
+// Returns a bound of the queue that this share of the packets met at most: the histogram knows
+// powers of two.
+uint64_t quantile(const fabric::QueueHistogram& histogram, double share) {
+  const uint64_t all = std::accumulate(histogram.begin(), histogram.end(), uint64_t{0});
+  uint64_t sum = 0;
+  for (size_t i = 0; i < histogram.size(); ++i) {
+    sum += histogram[i];
+    if (all > 0 && static_cast<double>(sum) >= share * static_cast<double>(all)) {
+      return (uint64_t{1} << i) - 1;
+    }
+  }
+  return 0;
+}
+
+json lane_json(const fabric::Switch& fabric, uint32_t port, uint32_t lane) {
+  const fabric::LaneCounters& counters = fabric.counters(port, lane);
+  json out{{"lane", lane},
+           {"packets", counters.packets},
+           {"bytes", counters.bytes},
+           {"marked", counters.marked},
+           {"congested", counters.congested},
+           {"queue_bytes", fabric.queue_bytes(port, lane)},
+           {"most_queue_bytes", counters.most_queue}};
+  if (const fabric::QueueHistogram* histogram = fabric.histogram(port, lane)) {
+    out["queue_p50_bytes"] = quantile(*histogram, 0.5);
+    out["queue_p99_bytes"] = quantile(*histogram, 0.99);
+  }
+  return out;
+}
+
+json drops_json(const fabric::PortCounters& counters) {
+  json out = json::object();
+  for (size_t i = 1; i < fabric::drop_reasons; ++i) {
+    out[std::string(fabric::name_of(static_cast<fabric::Drop>(i)))] = counters.drops[i];
+  }
+  return out;
+}
+
+uint64_t sum_of(const fabric::PortCounters& counters) {
+  return std::accumulate(counters.drops.begin(), counters.drops.end(), uint64_t{0});
+}
+
+json port_json(const Forwarder& forwarder, uint32_t port) {
+  const fabric::Switch& fabric = forwarder.fabric();
+  const fabric::PortCounters& counters = fabric.counters(port);
+  const Hosts::Host& host = forwarder.hosts().host(port);
+  json lanes = json::array();
+  for (uint32_t lane = 0; lane < fabric.settings().lanes; ++lane) {
+    lanes.push_back(lane_json(fabric, port, lane));
+  }
+  return {{"port", port},
+          {"cna", forwarder.last_cna(port)},
+          {"attached", host.cna != 0},
+          {"device", host.cna != 0 ? json(to_string(host.at)) : json(nullptr)},
+          {"bits_per_second", 8 * forwarder.bytes_per_second(port)},
+          {"received_packets", counters.received_packets},
+          {"received_bytes", counters.received_bytes},
+          {"drops", drops_json(counters)},
+          {"dropped_bytes", counters.dropped_bytes},
+          {"lanes", lanes}};
+}
+
+}  // namespace
+
+json report_json(const Forwarder& forwarder, const Endpoint& at, double seconds) {
+  const Forwarder::Counters& counters = forwarder.counters();
+  const Hosts::Counters& hosts = forwarder.hosts().counters();
+  json ports = json::array();
+  for (uint32_t port = 0; port < forwarder.used_ports(); ++port) {
+    ports.push_back(port_json(forwarder, port));
+  }
+  return {{"schema", "urma_switch/1"},
+          {"address", to_string(at)},
+          {"seconds", seconds},
+          {"meter", std::string(forwarder.fabric().settings().meter)},
+          {"malformed", counters.malformed},
+          {"strangers", counters.strangers},
+          {"misdirected", counters.misdirected},
+          {"no_memory", counters.no_memory},
+          {"attached", forwarder.hosts().attached()},
+          {"hosts",
+           {{"attached", hosts.attached},
+            {"detached", hosts.detached},
+            {"aged_out", hosts.aged_out},
+            {"challenged", hosts.challenged},
+            {"refused_taken", hosts.refused_taken},
+            {"refused_full", hosts.refused_full}}},
+          {"ports", ports}};
+}
+
+std::string report_text(const Forwarder& forwarder, double seconds) {
+  const fabric::Switch& fabric = forwarder.fabric();
+  const Forwarder::Counters& counters = forwarder.counters();
+  const Hosts::Counters& hosts = forwarder.hosts().counters();
+  std::string out =
+      fmt::format("{:>8} {:>22} {:>11} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "CNA", "device",
+                  "received", "sent", "marked", "congested", "dropped", "queue p99", "longest");
+  for (uint32_t port = 0; port < forwarder.used_ports(); ++port) {
+    const Hosts::Host& host = forwarder.hosts().host(port);
+    const fabric::PortCounters& in = fabric.counters(port);
+    for (uint32_t lane = 0; lane < fabric.settings().lanes; ++lane) {
+      const fabric::LaneCounters& lane_counters = fabric.counters(port, lane);
+      if (lane > 0 && lane_counters.packets == 0) continue;
+      out += fmt::format("{:>8} {:>22} {:>11} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
+                         forwarder.last_cna(port), host.cna != 0 ? to_string(host.at) : "(gone)",
+                         lane == 0 ? in.received_packets : 0, lane_counters.packets,
+                         lane_counters.marked, lane_counters.congested, lane == 0 ? sum_of(in) : 0,
+                         quantile(*fabric.histogram(port, lane), 0.99), lane_counters.most_queue);
+    }
+  }
+  return out +
+         fmt::format(
+             "after {:.1f} s: {} attached ({} so far, {} aged out, {} refused); not forwarded: {} "
+             "malformed, {} of strangers\n",
+             seconds, forwarder.hosts().attached(), hosts.attached, hosts.aged_out,
+             hosts.refused_taken + hosts.refused_full, counters.malformed + counters.misdirected,
+             counters.strangers);
+}
+
+}  // namespace urma::apps::switches

@@ -1,0 +1,86 @@
+#include "drivers/link/link_port.h"
+
+namespace urma::drivers {
+namespace {
+
+void read_options(OptionReader& options, link::Settings& settings) {
+  uint64_t cna = settings.cna;
+  options.number("cna", cna,
+                 {"the address of the device at the switch, 1 to 16777215", "the switch chooses"});
+  if (cna > most_cna) options.refuse("cna", "a number from 1 to 16777215");
+  settings.cna = static_cast<uint32_t>(cna);
+  options.duration("late", settings.late,
+                   {"how late this process may run, on a machine that is busy: congestion control "
+                    "takes so much delay for no queue"});
+}
+
+Result<void> read_switch(const DeviceString& device, link::Settings& settings) {
+  if (device.address.empty()) {
+    return device_error(device, device.address_offset,
+                        "the address of the switch is missing here. Fix: link(10.0.0.9):udp:");
+  }
+  const Result<Endpoint> at = parse_endpoint(device.address);
+  if (!at) return device_error(device, device.address_offset, at.error().message);
+  settings.at = *at;
+  // parse_endpoint gives another port to an address without one.
+  const std::string_view text = device.address;
+  const bool six = !at->is_ipv4();
+  const bool has_port = six ? text.find("]:") != text.npos : text.find(':') != text.npos;
+  if (!has_port) settings.at.port = link_port;
+  return {};
+}
+
+Result<void> check_inner(const DeviceString& device, PacketPort& inner,
+                         const link::Settings& settings) {
+  const PortFacts& facts = inner.facts();
+  const bool network = inner.ways() == nullptr && inner.clock() == nullptr && facts.paths.empty();
+  if (!network || is_switched(facts.self.address)) {
+    return device_error(device, device.offset,
+                        "link reaches a switch over one network address in real time. Fix: "
+                        "link(10.0.0.9):udp:10.0.0.1");
+  }
+  if (!may_reach(facts.self.address, settings.at.address)) {
+    return device_error(device, device.address_offset,
+                        "the device at " + to_string(facts.self) +
+                            " cannot reach a switch there, because one address is IPv4 and the "
+                            "other IPv6. Fix: use two of one kind");
+  }
+  return {};
+}
+
+Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
+  if (!device.inner) {
+    return device_error(device, device.offset,
+                        "link wraps another device. Fix: link(10.0.0.9):udp:10.0.0.1");
+  }
+  link::Settings settings;
+  OptionReader options(device);
+  read_options(options, settings);
+  if (auto done = options.finish(); !done) return done.error();
+  settings.options = options.settings();
+  if (auto done = read_switch(device, settings); !done) return done.error();
+  Result<std::unique_ptr<PacketPort>> inner = open_port(*device.inner);
+  if (!inner) return inner.error();
+  if (auto done = check_inner(device, **inner, settings); !done) return done.error();
+  return link::LinkPort::open(std::move(*inner), settings);
+}
+
+constexpr Driver::Form forms[] = {
+    {"link(SWITCH,OPTIONS):DEVICE",
+     "reaches a UB switch (urma_switch) over DEVICE. SWITCH is ADDRESS or ADDRESS:PORT, IPv6 in "
+     "brackets; the port is 4794 if it is left out",
+     "link(127.0.0.1):udp:",
+     [](OptionReader& options) {
+       link::Settings settings;
+       read_options(options, settings);
+     },
+     true, true}};
+
+}  // namespace
+
+extern const Driver link_driver;
+// There are no pairs, because they need a switch that runs.
+const Driver link_driver = {
+    "link", "wraps a device and sends UB packets over it to a switch", {}, open, forms};
+
+}  // namespace urma::drivers
