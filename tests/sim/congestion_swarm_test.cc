@@ -1,0 +1,248 @@
+// Random senders with any congestion control and any retransmission mode, over random lines to one
+// receiver, with paths that fail and heal, and acknowledgements that are lost, late or few. The
+// seed decides all. With URMA_LONG 1000 seeds.
+
+#include <algorithm>
+
+#include "base/prng.h"
+#include "congestion/controller.h"
+#include "tests/catch.h"
+#include "tests/long_run.h"
+#include "tests/sanitized.h"
+#include "tests/sim/pair.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+uint64_t swarm_seeds() { return long_run() ? 1000 : sanitized ? 10 : 60; }
+
+constexpr size_t work_bytes = 32 << 10;
+constexpr int works_each = 40;
+// No control may slow a sender so much that no work ends for so long, while a path works.
+constexpr Duration patience = 3s;
+
+template <class T, size_t N>
+const T& one_of(Prng& prng, const std::array<T, N>& values) {
+  return values[prng.below(N)];
+}
+
+// A line to a device. Each of its packets passes it in both directions.
+struct DrawnLine {
+  uint64_t megabits = 0;
+  uint64_t queue_bytes = 0;
+  std::string text{};
+
+  static DrawnLine drawn(Prng& prng) {
+    const std::array<const char*, 5> delays{"1us", "4us", "20us", "100us", "1ms"};
+    const std::array<const char*, 4> losses{"", "", "&loss=0.1%", "&loss=2%"};
+    const std::array<const char*, 4> jitters{"", "", "&jitter=5us", "&jitter=300us"};
+    DrawnLine line{.megabits = one_of(prng, std::array<uint64_t, 3>{200, 1000, 10'000}),
+                   .queue_bytes = prng.between(64, 600) << 10};
+    line.text = "topology=star&rate=" + std::to_string(line.megabits) +
+                "Mbit&queue=" + std::to_string(line.queue_bytes) + "&delay=" + one_of(prng, delays);
+    if (prng.below(4) != 0) line.text += "&mark=" + std::to_string(line.queue_bytes / 4);
+    line.text += one_of(prng, losses);
+    line.text += one_of(prng, jitters);
+    return line;
+  }
+};
+
+struct SwarmEnd {
+  std::vector<DrawnLine> lines{};
+  std::string control{};
+  std::string mode{};
+  DeviceOptions options{};
+
+  static SwarmEnd drawn(Prng& prng) {
+    SwarmEnd end;
+    const auto controls = congestion::controllers();
+    end.lines.resize(prng.between(1, 2));
+    for (DrawnLine& line : end.lines) line = DrawnLine::drawn(prng);
+    end.control = controls[prng.below(controls.size())].name;
+    // Devices whose packets overtake one another refuse the modes with fast retransmission.
+    const bool reorders = std::ranges::any_of(end.lines, [](const DrawnLine& line) {
+      return line.text.find("jitter") != line.text.npos;
+    });
+    const std::array modes{sel_rack, sel_timeout, gbn_timeout, sel_fast, gbn_fast};
+    Retransmission mode = modes[prng.below(reorders ? 3 : modes.size())];
+    end.mode = urma::name(mode);
+    if (prng.below(3) == 0) {  // acknowledgements are few
+      mode.ack_packets = 64;
+      mode.ack_delay = 1ms;
+    }
+    end.options = {.operation_timeout = 60s,
+                   .congestion = end.control,
+                   .retransmission = mode,
+                   .balance = prng.below(2) == 0 ? Balance::slice : Balance::packet};
+    return end;
+  }
+  std::string device(const std::string& network) const {
+    std::string text = lines.size() > 1 ? "paths():" : "";
+    for (const DrawnLine& line : lines) {
+      text += (&line == lines.data() ? "sim:" : "+sim:") + network + "?" + line.text;
+    }
+    return text;
+  }
+};
+
+// One world: runs it at once, and checks it meanwhile.
+class SwarmWorld {
+ public:
+  explicit SwarmWorld(uint64_t seed, const std::string& name)
+      : prng_(seed), hosts_(name, seed), receiver_(SwarmEnd::drawn(prng_)) {
+    there_.push_back(start(receiver_, name));
+    const auto count = prng_.between(1, 3);
+    for (uint64_t i = 0; i < count; ++i) ends_.push_back(SwarmEnd::drawn(prng_));
+    for (const SwarmEnd& end : ends_) {
+      here_.push_back({.host = start(end, name)});
+      here_.back().target = here_.back().host.device.import(there_[0].line).value();
+      here_.back().ended_at = hosts_.now();
+    }
+  }
+
+  std::string describe() const {
+    std::string text = "receiver " + receiver_.device("net");
+    for (const SwarmEnd& end : ends_) {
+      text += "\n" + end.control + " " + end.mode + " " + end.device("net");
+    }
+    return text;
+  }
+
+  void run() {
+    const Time begun = hosts_.now();
+    while (std::ranges::any_of(here_, [](const Sender& one) { return one.ended < works_each; })) {
+      trouble();
+      for (Sender& sender : here_) post_and_take(sender);
+    }
+    if (cut_) sever(false);
+    check_lines(begun);
+    check_packets();
+  }
+  uint64_t trace_hash() { return hosts_.network().trace_hash(); }
+  // Adds up what has happened, to show that the worlds have enough trouble.
+  void add_to(Statistics& totals) {
+    totals.packets_marked += there_[0].device.stats().value().packets_marked;
+    for (Sender& sender : here_) {
+      const Statistics one = sender.host.device.stats().value();
+      totals.notifications += one.notifications;
+      totals.retransmitted += one.retransmitted;
+      totals.retransmission_timeouts += one.retransmission_timeouts;
+      totals.overtaken_reports += one.overtaken_reports;
+      totals.paths_lost += one.paths_lost;
+      totals.paths_back += one.paths_back;
+    }
+  }
+
+ private:
+  struct Sender {
+    SimHosts::Host host;
+    Imported target{};
+    int posted = 0;
+    int ended = 0;
+    Time ended_at{};
+  };
+
+  SimHosts::Host start(const SwarmEnd& end, const std::string& network) {
+    return SimHosts::start_at(end.device(network), {.berths = 16, .receives = 16}, end.options);
+  }
+
+  // A path of a sender that has another one fails for a while.
+  void trouble() {
+    if (hosts_.now() < next_trouble_) return;
+    next_trouble_ = hosts_.now() + Duration(prng_.between(200'000, 10'000'000));
+    if (cut_) return sever(false);
+    Sender& sender = here_[prng_.below(here_.size())];
+    const auto paths = sender.host.device.paths(sender.target.segment.peer);
+    if (!paths || paths->size() < 2) return;
+    cut_ = (*paths)[prng_.below(paths->size())];
+    sever(true);
+  }
+  void sever(bool severed) {
+    hosts_.network().cut(cut_->from, cut_->to, severed);
+    hosts_.network().cut(cut_->to, cut_->from, severed);
+    if (!severed) cut_.reset();
+  }
+
+  void post_and_take(Sender& sender) {
+    static const auto data = bytes_like(work_bytes);
+    while (sender.posted < works_each &&
+           sender.host.jetty.post(write(data, sender.target.segment)) == 1) {
+      ++sender.posted;
+    }
+    for (const Completion& one : sender.host.jetty.wait(100us)) {
+      REQUIRE(name(one.status) == "ok");
+      ++sender.ended;
+      sender.ended_at = hosts_.now();
+    }
+    const bool moves = sender.ended == works_each || hosts_.now() < sender.ended_at + patience;
+    REQUIRE(moves);
+  }
+
+  // No line carries more than its rate, nor queues more than it may.
+  void check_lines(Time begun) {
+    const double seconds = std::chrono::duration<double>(hosts_.now() - begun).count();
+    const auto places = there_[0].device.endpoints();
+    REQUIRE(places.size() == receiver_.lines.size());
+    for (size_t i = 0; i < places.size(); ++i) {
+      const auto lane = hosts_.network().star()->counters_to(places[i], hosts_.now());
+      const double rate = static_cast<double>(receiver_.lines[i].megabits) * 1e6 / 8;
+      // Set-up has sent more before, and one packet is being sent.
+      CHECK(static_cast<double>(lane.bytes) <= rate * seconds + 100'000);
+      CHECK(lane.most_queue <= receiver_.lines[i].queue_bytes);
+    }
+  }
+
+  void check_packets() {
+    static const auto data = bytes_like(work_bytes);
+    CHECK(same(data, std::span(there_[0].memory).first(work_bytes)));
+    uint64_t sent = there_[0].device.stats().value().frames_sent;
+    uint64_t received = there_[0].device.stats().value().frames_received;
+    for (Sender& sender : here_) {
+      const Statistics counters = sender.host.device.stats().value();
+      sent += counters.frames_sent;
+      received += counters.frames_received;
+      CHECK(counters.channels_lost == 0);
+    }
+    CHECK(sent == hosts_.network().packets_sent());
+    CHECK(received <= sent);
+  }
+
+  Prng prng_;
+  SimHosts hosts_;
+  SwarmEnd receiver_;
+  std::vector<SwarmEnd> ends_;
+  std::vector<SimHosts::Host> there_;
+  std::vector<Sender> here_;
+  Time next_trouble_{};
+  std::optional<Path> cut_;
+};
+
+uint64_t hash_of(uint64_t seed, const std::string& name, Statistics& totals) {
+  SwarmWorld world(seed, name);
+  INFO("seed " << seed << "\n" << world.describe());
+  world.run();
+  world.add_to(totals);
+  return world.trace_hash();
+}
+
+TEST_CASE("swarm: no control starves a sender, exceeds a line or loses a packet for good") {
+  Statistics totals;
+  for (uint64_t seed = 1; seed <= swarm_seeds(); ++seed) {
+    const std::string name = "congestion-swarm-" + std::to_string(seed);
+    const uint64_t hash = hash_of(seed, name, totals);
+    if (seed % 10 == 0) CHECK(hash_of(seed, name, totals) == hash);
+  }
+  if (sanitized) return;  // too few seeds
+  CHECK(totals.packets_marked > 1000);
+  CHECK(totals.notifications > 10);
+  CHECK(totals.retransmitted > 1000);
+  CHECK(totals.retransmission_timeouts > 10);
+  CHECK(totals.overtaken_reports > 10);
+  CHECK(totals.paths_lost > 10);
+  CHECK(totals.paths_back > 10);
+}
+
+}  // namespace
+}  // namespace urma::test
