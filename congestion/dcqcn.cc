@@ -18,6 +18,7 @@ constexpr uint8_t fast_stages = 5;             // of recovery, before the target
 constexpr double additive_step = 40e6 / 8;     // bytes per second
 constexpr double hyper_step = 100e6 / 8;       // bytes per second
 constexpr double least_share = 1.0 / 1024;     // of the line rate
+constexpr double least_rate = 41e3;            // bytes per second: a packet of 4 KiB in 100 ms
 constexpr double presumed_line_rate = 12.5e9;  // bytes per second
 // After so many periods without an event, further ones change nothing that matters.
 constexpr int most_periods = 4096;
@@ -74,7 +75,7 @@ void Dcqcn::increase() {
 void Dcqcn::cut(Time now) {
   pass_periods(now);
   target_ = rate_;
-  const double least = least_share * line_rate_;
+  const double least = std::max(least_share * line_rate_, least_rate);
   rate_ = static_cast<float>(std::max(rate_ * (1 - alpha_ / 2.0), least));
   alpha_ = static_cast<float>((1 - gain) * alpha_ + gain);
   alpha_period_ = rate_period_ = now;

@@ -10,6 +10,8 @@ namespace urma::congestion {
 namespace {
 
 constexpr double least_packets = 1.0 / 1024;
+// Between two packets. A longer gap would look like a peer that is not running.
+constexpr double most_gap = 0.1;  // seconds
 constexpr double most_bdp = 4;
 constexpr Duration presumed_base{10'000};  // until a round trip was measured
 
@@ -73,7 +75,8 @@ double Guarded::most_window() const {
 
 void Guarded::set_window(double bytes) {
   const double most = most_window();
-  window_ = static_cast<float>(std::clamp(bytes, std::min(least_packets * packet_, most), most));
+  const double least = packet_ * std::clamp(base() / most_gap, least_packets, 1.0);
+  window_ = static_cast<float>(std::clamp(bytes, std::min(least, most), most));
 }
 
 // In whole packets, rounded up, because pacing bounds the rate: with a window of 2.9 packets, the

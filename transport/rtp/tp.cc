@@ -549,6 +549,10 @@ std::optional<Why> Tp::handle_timer(Time now) {
     const auto evidence = latest_.evidence(sent_.highest_acknowledged(), all_tolerance(), 0, now);
     note_lost(find_lost(evidence, now), false, now);
   }
+  // Lost packets that wait for their departure are not in flight. The time-out starts again when
+  // they leave.
+  const bool waits = paces() && sent_.inflight_bytes() == 0 && sent_.lost_packets() > 0;
+  if (waits && now >= timer_.deadline()) timer_.stop();
   switch (timer_.expire(mode_, now)) {
     case RetransmissionTimer::Action::none:
       break;

@@ -56,6 +56,34 @@ TEST_CASE("controllers are found by their names, which differ; the first one rea
   CHECK(find_controller("AIMD") == nullptr);
 }
 
+TEST_CASE("however congested the path is, a packet leaves each 200 ms") {
+  using namespace std::chrono_literals;
+  for (const ControllerKind& kind : controllers()) {
+    for (const Duration rtt : {10us, 1000us, 10'000us, 200'000us}) {
+      INFO(kind.name << ", round trip " << rtt.count() << " ns");
+      Place place(kind, {.packet_bytes = 4096, .bytes_per_second = 1.25e6});
+      Time now{1s};
+      for (int i = 0; i < 200; ++i, now += 2 * rtt) {
+        const Feedback marked{.marked_packets = 1, .marked_bytes = 4096};
+        (*place).handle(Acknowledged{.now = now,
+                                     .rtt = rtt,
+                                     .bytes = 4096,
+                                     .inflight_bytes = 4096,
+                                     .sample = rtt,
+                                     .least_rtt = rtt,
+                                     .feedback = &marked});
+        (*place).handle(Notified{.now = now, .rtt = rtt, .severe = true, .last_hop = false});
+        (*place).handle(Lost{.now = now, .rtt = rtt, .bytes = 4096, .timed_out = true});
+      }
+      (*place).request(
+          {.now = now, .number = 1, .bytes = 4096, .again = false, .inflight_bytes = 0});
+      // Senders with less than a packet in a round trip draw their gaps, up to twice as long.
+      CHECK((*place).allowance(now).not_before <= now + 200ms);
+      CHECK((*place).window_bytes() > 0);
+    }
+  }
+}
+
 Duration random_duration(Prng& prng) {
   return Duration(static_cast<int64_t>(prng.below(uint64_t{1} << prng.between(1, 32))));
 }

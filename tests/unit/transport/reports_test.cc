@@ -523,6 +523,28 @@ TEST_CASE("a channel that is paced sends nothing before its time, and does not a
   CHECK(pair.now <= told.not_before + 3us);
 }
 
+TEST_CASE("a packet that waits for its departure causes no time-out until it has left") {
+  ReportingPair pair(reporting_end(0, reads_notes), reporting_end(1, reads_loss));
+  pair.left.offer(transport::Class::request, 1024);
+  CHECK(pair.sent_by(pair.left).size() == 1);  // and is lost
+  told.not_before = pair.now + 500ms;
+  const auto& timeouts = pair.left.transport.counters().timeouts;
+  const auto before = timeouts;
+  CHECK(wait_for_packets(pair, 60) > 0);
+  CHECK(pair.now >= told.not_before);
+  CHECK(timeouts <= before + 1);
+  // The time-out runs from the departure on.
+  const Time left = pair.now;
+  const auto meanwhile = timeouts;
+  while (timeouts == meanwhile) {
+    pair.now = std::max(pair.now, pair.left.transport.next_deadline());
+    pair.left.transport.handle_timers(pair.now);
+    (void)pair.sent_by(pair.left);
+    REQUIRE(pair.now < left + 400ms);
+  }
+  CHECK(pair.now >= left + 1ms);
+}
+
 TEST_CASE("a keep-alive that waits for its departure costs no timer") {
   ReportingPair pair(reporting_end(0, reads_notes), reporting_end(1, reads_loss));
   told.not_before = pair.now + 900ms;
