@@ -8,6 +8,7 @@
 #include "drivers/frame_pool.h"
 #include "tests/fuzz/input.h"
 #include "wire/cetph.h"
+#include "wire/link.h"
 #include "wire/nth.h"
 #include "wire/setup_message.h"
 #include "wire/ta_chain.h"
@@ -195,6 +196,8 @@ void check_all(Packet in) {
   check_header<Cna16Nth>(in);
   check_header<Cna24Nth>(in);
   check_header<IpNth>(in);
+  check_header<LinkWord>(in, {std::byte{0xff}, std::byte{LinkWord::version}});
+  check_header<LinkControl>(in);
   check_saetph(in);
   check_byte_count(in);
   check_offer(in);

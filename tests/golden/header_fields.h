@@ -1,6 +1,7 @@
 #pragma once
 
 #include "wire/cetph.h"
+#include "wire/link.h"
 #include "wire/nth.h"
 #include "wire/setup_message.h"
 #include "wire/ta_chain.h"
@@ -193,6 +194,27 @@ void visit_fields(Cna24Nth& header, Visit&& visit) {
   visit("lbf", header.lbf);
   visit("service_level", header.service_level);
   visit("next", header.next);
+}
+
+template <class Visit>
+void visit_fields(LinkWord& header, Visit&& visit) {
+  visit("form", header.form);
+  visit("shortest", header.shortest);
+  visit("per_packet", header.per_packet);
+  visit("hops", header.hops);
+  visit("switch_queue", header.switch_queue);
+}
+
+template <class Visit>
+void visit_fields(LinkControl& header, Visit&& visit) {
+  visit("type", header.type);
+  visit("cna", header.cna);
+  visit("refusal", header.refusal);
+  visit("mtu_log2", header.mtu_log2);
+  visit("lease_ms", header.lease_ms);
+  visit("nonce", header.nonce);
+  visit("cookie", header.cookie);
+  visit("crc", header.crc);
 }
 
 template <class Visit>

@@ -2,6 +2,7 @@
 
 #include "base/prng.h"
 #include "wire/cetph.h"
+#include "wire/link.h"
 #include "wire/nth.h"
 #include "wire/setup_message.h"
 #include "wire/ta_chain.h"
@@ -211,6 +212,27 @@ inline Cna24Nth random_header(Prng& prng) {
           .lbf = random8(prng),
           .service_level = static_cast<uint8_t>(random_bits<4>(prng)),
           .next = static_cast<uint8_t>(random_bits<3>(prng))};
+}
+
+template <>
+inline LinkWord random_header(Prng& prng) {
+  return {.form = prng.chance(0.5) ? LinkForm::control : LinkForm::cna24,
+          .shortest = prng.chance(0.5),
+          .per_packet = prng.chance(0.5),
+          .hops = random8(prng),
+          .switch_queue = static_cast<uint8_t>(random_bits<6>(prng))};
+}
+
+template <>
+inline LinkControl random_header(Prng& prng) {
+  return {.type = static_cast<LinkMessage>(random8(prng)),
+          .cna = random24(prng),
+          .refusal = static_cast<LinkRefusal>(random8(prng)),
+          .mtu_log2 = random8(prng),
+          .lease_ms = random16(prng),
+          .nonce = random64(prng),
+          .cookie = random64(prng),
+          .crc = random32(prng)};
 }
 
 template <>

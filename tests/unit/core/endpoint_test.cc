@@ -49,14 +49,15 @@ TEST_CASE("a missing port means the UB port") {
   CHECK(parse_endpoint("::1:4000").value() == Endpoint{parse_address("::1:4000").value(), 4792});
 }
 
-TEST_CASE("which endpoints reach each other: both IPv4, both IPv6, both in one window") {
+TEST_CASE("which endpoints reach each other: both IPv4, IPv6, in one window, or behind switches") {
   const auto at = [](const char* text) { return parse_address(text).value(); };
   const Eid four[] = {at("127.0.0.1"), at("10.0.0.1")};
   const Eid six[] = {at("::1"), at("fd75:726d:6200::1")};
   const Eid window[] = {at("fd75:726d:6111:2222:3333:4444:5500:1"),
                         at("fd75:726d:6111:2222:3333:4444:5500:100")};
   const Eid other[] = {at("fd75:726d:6111:2222:3333:4444:5600:1")};
-  const std::span<const Eid> groups[] = {four, six, window, other};
+  const Eid switched[] = {cna_address(1), cna_address(most_cna)};
+  const std::span<const Eid> groups[] = {four, six, window, other, switched};
   for (const auto& from : groups) {
     for (const auto& to : groups) {
       for (const Eid& a : from) {
@@ -66,6 +67,21 @@ TEST_CASE("which endpoints reach each other: both IPv4, both IPv6, both in one w
   }
   CHECK(in_window(window[0]));
   CHECK_FALSE(in_window(six[1]));
+}
+
+TEST_CASE("the address of a device behind a switch has its CNA, and no other address is one") {
+  CHECK(to_string(cna_address(7)) == "fd55:4200::7");
+  CHECK(to_string(cna_address(most_cna)) == "fd55:4200::ff:ffff");
+  for (const uint32_t cna : {0u, 1u, 0xffu, 0x123456u, most_cna}) {
+    const Eid address = cna_address(cna);
+    CHECK(is_switched(address));
+    CHECK(cna_of(address) == cna);
+    for (size_t byte = 0; byte < 13; ++byte) {
+      Eid changed = address;
+      changed.bytes[byte] ^= std::byte{1};
+      CHECK_FALSE(is_switched(changed));
+    }
+  }
 }
 
 TEST_CASE("an invalid endpoint is refused, and the error quotes it") {

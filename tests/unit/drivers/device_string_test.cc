@@ -1,6 +1,7 @@
 #include "drivers/device_string.h"
 
 #include "base/prng.h"
+#include "drivers/driver.h"
 #include "tests/catch.h"
 #include "tests/unit/mentions.h"
 
@@ -113,6 +114,37 @@ TEST_CASE("a string outside the grammar is refused with the position, the reason
     CHECK(mentions(message, "at character " + std::to_string(character) + " (\"" +
                                 text.substr(character - 1, 24) + "\"): " + why));
     CHECK(mentions(message, "Fix: write DRIVER:ADDRESS"));
+  }
+}
+
+TEST_CASE("a wrapper may have an address in its parentheses, before its options") {
+  const std::pair<std::string, std::string> cases[] = {
+      {"link(10.0.0.9):udp:", "10.0.0.9"},
+      {"link(10.0.0.9:5,cna=7):udp:", "10.0.0.9:5"},
+      {"link([::1]:5,cna=7):udp:", "[::1]:5"},
+      {"link(::1):fault(loss=1%):udp:", "::1"},
+      {"link(cna=7):udp:", ""}};
+  for (const auto& [text, address] : cases) {
+    INFO(text);
+    const auto device = parse_device_string(text);
+    REQUIRE(device);
+    CHECK(device->address == address);
+    CHECK(text.substr(device->address_offset, address.size()) == address);
+    CHECK(written(*device) == text);
+  }
+  for (const char* text : {"link(10.0.0.9", "link(10.0.0.9,", "link(10.0.0.9,):udp:",
+                           "link(cna=7,10.0.0.9):udp:", "link(10.0.0.9 cna=7"}) {
+    CHECK_FALSE(parse_device_string(text));
+  }
+}
+
+TEST_CASE("an address in the parentheses of a wrapper that has none is refused") {
+  for (const char* name : {"fault", "pcap", "paths"}) {
+    const auto device = parse_device_string(std::string(name) + "(10.0.0.9):udp:");
+    REQUIRE(device);
+    const auto port = drivers::open_port(*device);
+    REQUIRE_FALSE(port);
+    CHECK(mentions(port.error().message, std::string(name) + " has no address of its own. Fix: "));
   }
 }
 

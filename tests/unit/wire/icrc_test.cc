@@ -102,6 +102,22 @@ TEST_CASE("a packet that is cut, extended, or sent back to its sender does not v
   }
 }
 
+// UB 3.3
+TEST_CASE("behind a switch the ICRC covers both CNAs, and no port") {
+  Prng prng(5);
+  IcrcPrefix prefix;
+  const Endpoint from{cna_address(0x123456), 1}, to{cna_address(0xabcdef), 2};
+  const uint32_t crc = prefix(from, to, 20);
+  for (unsigned bit = 0; bit < 24; ++bit) {
+    const Endpoint other{cna_address(0xabcdef ^ 1u << bit), 2};
+    CHECK(prefix(from, other, 20) != crc);
+    const Endpoint sender{cna_address(0x123456 ^ 1u << bit), 1};
+    CHECK(prefix(sender, to, 20) != crc);
+  }
+  CHECK(prefix({from.address, 3}, {to.address, 4}, 20) == crc);
+  CHECK(prefix(to, from, 20) != crc);
+}
+
 TEST_CASE("an empty packet, or one shorter than an ICRC, never verifies") {
   const Endpoint here{ipv4(127, 0, 0, 1), 4792};
   const std::vector<std::byte> zeros(4);
