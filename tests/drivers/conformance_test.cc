@@ -9,6 +9,7 @@
 
 #include "tests/catch.h"
 #include "tests/drivers/ports.h"
+#include "tests/drivers/running_switch.h"
 #include "tests/drivers/window_file.h"
 
 namespace urma::test {
@@ -42,6 +43,8 @@ void for_each_driver(Function&& function) {
   const WindowFile acted("acted");
   on(acted.device("?size=16M&coherent=no&double=1"),
      acted.device("?size=16M&coherent=no&double=2"));
+  const RunningSwitch running;
+  on(running.device(), running.device());
 }
 
 std::vector<TxFrame*> lend_all(PacketPort& port) {
@@ -287,11 +290,11 @@ TEST_CASE("a flood without a receiver is dropped, and the port continues to work
 }
 
 // Sends the bytes to the port from a plain socket. Returns false if a socket cannot reach such a
-// port.
+// port; one behind a switch receives only what the switch sends.
 bool send_from_outside(const PacketPort& port, const Packet& packet) {
   sockaddr_storage at{};
   socklen_t length = sizeof at;
-  if (port.descriptors().empty()) return false;
+  if (port.descriptors().empty() || is_switched(port.facts().self.address)) return false;
   if (getsockname(port.descriptors()[0], reinterpret_cast<sockaddr*>(&at), &length) != 0)
     return false;
   const int outside = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -333,8 +336,9 @@ TEST_CASE("a descriptor becomes readable when a packet has come") {
   for_each_driver([](PortPair& ports) {
     if (ports.b->descriptors().empty()) return;
     REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(60, 1)));
-    // Wrappers may hold the packet back, so receive until no arrival is pending.
-    while (ports.a->next_arrival() != never) ports.a->receive({}, ports.now());
+    // Wrappers may hold the packet back, so receive until no arrival is due soon.
+    const auto soon = [&] { return ports.now() + std::chrono::milliseconds(100); };
+    while (ports.a->next_arrival() < soon()) ports.a->receive({}, ports.now());
     CHECK(readable(*ports.b, 1000));
     CHECK(receive_packets(ports, *ports.b, 1).size() == 1);
   });

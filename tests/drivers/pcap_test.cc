@@ -13,6 +13,7 @@
 #include "drivers/pcap/ip_headers.h"
 #include "drivers/pcap/pcap_port.h"
 #include "tests/catch.h"
+#include "tests/drivers/idle_port.h"
 #include "tests/drivers/pcapng_reader.h"
 #include "tests/drivers/ports.h"
 #include "tests/drivers/window_file.h"

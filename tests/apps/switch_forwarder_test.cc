@@ -1,0 +1,263 @@
+#include "apps/urma_switch/forwarder.h"
+
+#include "base/prng.h"
+#include "tests/apps/switch_parts.h"
+
+namespace urma::test {
+namespace {
+
+using apps::switches::Forwarder;
+using apps::switches::Hosts;
+
+constexpr uint64_t byte_each_ns = 1'000'000'000;
+
+Forwarder::Settings small_switch() {
+  return {.hosts = {.ports = 4, .lease = 5s, .key = {1, 2}},
+          .fabric = {.packet_bytes = 2000,
+                     .packets = 64,
+                     .buffer_bytes = 20'000,
+                     .base_rtt = 100us,
+                     .histograms = true},
+          .port = {.bytes_per_second = byte_each_ns, .host = true}};
+}
+
+// A switch with the devices 1, 2 and 3, at addresses of these numbers.
+struct Attached {
+  explicit Attached(const Forwarder::Settings& settings = small_switch()) : forwarder(settings) {
+    for (uint8_t number = 1; number <= 3; ++number) attach({host_at(number), number});
+  }
+
+  std::optional<LinkControl> tell(const FakeDevice& device, const LinkControl& message) {
+    return forwarder.take(control_datagram(message), device.at, Ecn::not_ect, now);
+  }
+  std::optional<LinkControl> attach(const FakeDevice& device) {
+    const auto challenge = tell(device, device.asks());
+    REQUIRE(challenge);
+    return tell(device, device.asks(challenge->cookie));
+  }
+  auto arrive(std::span<const std::byte> datagram, const Endpoint& from, Ecn ecn = Ecn::not_ect) {
+    return forwarder.take(datagram, from, ecn, now);
+  }
+  // Returns the packets that have left by now.
+  std::vector<Forwarder::Leaving> leave() {
+    std::vector<Forwarder::Leaving> out;
+    for (Forwarder::Leaving one; forwarder.next(now, one);) out.push_back(one);
+    return out;
+  }
+  void release(const std::vector<Forwarder::Leaving>& all) {
+    for (const auto& one : all) forwarder.release(one.slot);
+  }
+  uint64_t drops(uint32_t port, fabric::Drop reason) const {
+    return forwarder.fabric().counters(port).drops[static_cast<size_t>(reason)];
+  }
+
+  Forwarder forwarder;
+  Time now{1s};
+};
+
+bool equal(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+TEST_CASE("a packet reaches the device with its destination, at the rate of the port") {
+  Attached with;
+  const uint32_t free = with.forwarder.free_slots();
+  const auto packet = packet_between(1, 2, 1000);
+  CHECK_FALSE(with.arrive(packet, host_at(1), Ecn::ect0));
+  CHECK(with.leave().empty());
+  CHECK(with.forwarder.due() == with.now + 1us);
+  with.now += 1us;
+  const auto left = with.leave();
+  REQUIRE(left.size() == 1);
+  CHECK(left[0].to == host_at(2));
+  CHECK(left[0].ecn == Ecn::ect0);
+  auto expected = packet;
+  edit_link_packet(expected, {.hops = 1}, 0);
+  CHECK(equal(left[0].datagram, expected));
+  with.release(left);
+  CHECK(with.forwarder.free_slots() == free);
+  CHECK(with.forwarder.due() == never);
+}
+
+TEST_CASE("packets to one device leave behind each other, as a train") {
+  Attached with;
+  for (int i = 0; i < 4; ++i) {
+    with.arrive(packet_between(1, 2, 1000), host_at(1));
+    with.arrive(packet_between(1, 3, 1000), host_at(1));
+  }
+  with.now += 100us;
+  const auto left = with.leave();
+  REQUIRE(left.size() == 8);
+  const auto other = [&](const auto& one) { return !(one.to == left[0].to); };
+  CHECK(std::find_if(left.begin(), left.end(), other) - left.begin() == 4);
+}
+
+TEST_CASE("a packet with the source of another device is dropped and counted, at the port") {
+  Attached with;
+  with.arrive(packet_between(3, 2), host_at(1));
+  with.arrive(packet_between(99, 2), host_at(1));
+  with.now += 1ms;
+  CHECK(with.leave().empty());
+  CHECK(with.drops(0, fabric::Drop::spoofed_source) == 2);
+}
+
+TEST_CASE("a packet in a loop, without a route, or too large is dropped and counted") {
+  Attached with;
+  with.arrive(packet_between(1, 2, 100, 0, {.hops = 255}), host_at(1));
+  with.arrive(packet_between(1, 99), host_at(1));
+  with.arrive(packet_between(1, 2, 2001), host_at(1));
+  with.now += 1ms;
+  CHECK(with.leave().empty());
+  CHECK(with.drops(0, fabric::Drop::hop_limit) == 1);
+  CHECK(with.drops(0, fabric::Drop::unknown_destination) == 1);
+  CHECK(with.drops(0, fabric::Drop::bad_size) == 1);
+}
+
+TEST_CASE("a device that is not attached is told so, but not for each of its packets") {
+  Attached with;
+  const auto answer = with.arrive(packet_between(9, 2), host_at(9));
+  REQUIRE(answer);
+  CHECK(answer->type == LinkMessage::unknown);
+  int answers = 0;
+  for (int i = 0; i < 100; ++i)
+    answers += with.arrive(packet_between(9, 2), host_at(9)).has_value();
+  CHECK(answers == 0);
+  with.now += 10ms;
+  CHECK(with.arrive(packet_between(9, 2), host_at(9)));
+  CHECK(with.forwarder.counters().strangers == 102);
+  CHECK(with.leave().empty());
+}
+
+TEST_CASE(
+    "messages that only a switch sends, and datagrams without a message, are counted and ignored") {
+  Attached with;
+  for (const LinkMessage type : {LinkMessage::challenge, LinkMessage::attached,
+                                 LinkMessage::refused, LinkMessage::unknown, LinkMessage{200}}) {
+    CHECK_FALSE(with.tell({host_at(1)}, {.type = type, .cna = 1}));
+  }
+  CHECK(with.forwarder.counters().misdirected == 5);
+  const std::vector<std::byte> zeros(40);
+  for (size_t size = 0; size <= zeros.size(); ++size) {
+    CHECK_FALSE(with.arrive(std::span(zeros).first(size), host_at(1)));
+  }
+  CHECK(with.forwarder.counters().malformed == 41);
+  CHECK(with.forwarder.hosts().attached() == 3);
+}
+
+TEST_CASE("the packets of a device that vanished are dropped, and their memory is used again") {
+  Attached with;
+  const uint32_t free = with.forwarder.free_slots();
+  for (int i = 0; i < 5; ++i) with.arrive(packet_between(1, 2, 1000), host_at(1));
+  CHECK(with.forwarder.free_slots() == free - 5);
+  with.now += 6s;  // no device asked again
+  with.forwarder.age(with.now);
+  CHECK(with.forwarder.hosts().attached() == 0);
+  CHECK(with.forwarder.free_slots() == free);
+  CHECK(with.leave().empty());
+  CHECK(with.forwarder.due() == never);
+  CHECK(with.arrive(packet_between(1, 2), host_at(1)));  // unknown
+  REQUIRE(with.attach({host_at(2), 2}));
+  CHECK(with.forwarder.last_cna(0) == 2);
+}
+
+TEST_CASE("a queue that is full drops packets, and all memory comes back") {
+  Attached with;
+  const uint32_t free = with.forwarder.free_slots();
+  for (int i = 0; i < 100; ++i) with.arrive(packet_between(1, 2, 1000), host_at(1));
+  CHECK(with.drops(1, fabric::Drop::buffer_full) == 80);
+  with.now += 1ms;
+  const auto left = with.leave();
+  CHECK(left.size() == 20);
+  with.release(left);
+  CHECK(with.forwarder.free_slots() == free);
+}
+
+TEST_CASE("while nothing is released, packets are dropped before memory ends") {
+  Attached with;
+  for (int i = 0; i < 2000; ++i) {
+    with.now += 1us;
+    with.arrive(packet_between(1, 2, 100), host_at(1));
+    with.leave();
+  }
+  CHECK(with.forwarder.free_slots() == 0);
+  CHECK(with.forwarder.counters().no_memory > 0);
+}
+
+TEST_CASE("a CCI that no switch may edit leaves as it came, with any value") {
+  auto settings = small_switch();
+  settings.fabric.meter = "caqm_r";
+  Attached with(settings);
+  const uint16_t disabled = cci_of(CaqmCci{.congested = true, .increase = true, .hint = 9});
+  const uint16_t fecn = cci_of(FecnCci{.fecn = Fecn::severe});
+  for (const uint16_t cci : {uint16_t{0}, disabled, fecn}) {
+    with.arrive(packet_between(1, 2, 100, cci, {.switch_queue = 3}), host_at(1));
+    with.now += 1ms;
+    const auto left = with.leave();
+    REQUIRE(left.size() == 1);
+    const auto packet = parse_link_packet(left[0].datagram);
+    CHECK(packet->nth.cci == cci);
+    CHECK(packet->word.switch_queue == 3);
+  }
+}
+
+TEST_CASE("a port with a meter says that it took part, how long packets waited, and refuses") {
+  for (const char* meter : {"caqm_r", "caqm_w"}) {
+    INFO(meter);
+    auto settings = small_switch();
+    settings.fabric.meter = meter;
+    Attached with(settings);
+    // Two senders at the rate of the port each.
+    const uint16_t asks = cci_of(CaqmCci{.enabled = true, .increase = true, .hint = 106});
+    int switched = 0, waited = 0, refused = 0, packets = 0;
+    for (int i = 0; i < 3000; ++i) {
+      with.now += 1us;
+      with.arrive(packet_between(1, 3, 1000, asks), host_at(1));
+      with.arrive(packet_between(2, 3, 1000, asks), host_at(2));
+      const auto left = with.leave();
+      for (const auto& one : left) {
+        const auto packet = parse_link_packet(one.datagram);
+        const auto cci = parse_cci<CaqmCci>(packet->nth.cci);
+        REQUIRE(cci);
+        ++packets;
+        switched += cci->switched;
+        waited += packet->word.switch_queue > 0;
+        refused += cci->congested || !cci->increase;
+      }
+      with.release(left);
+    }
+    CHECK(switched == packets);
+    CHECK(waited > packets / 2);
+    CHECK(refused > 100);
+  }
+}
+
+// The bytes that leave a port are never more than its rate allows, and nothing is made up.
+TEST_CASE("no port exceeds its rate, and each packet that leaves had arrived") {
+  Prng prng(3);
+  Attached with;
+  const Time begun = with.now;
+  uint64_t arrived[4] = {}, left_bytes[4] = {};
+  for (int i = 0; i < 5000; ++i) {
+    with.now += Duration(static_cast<int64_t>(prng.below(2000)));
+    const auto from = static_cast<uint8_t>(prng.between(1, 3));
+    const auto to = static_cast<uint32_t>(prng.between(1, 3));
+    const size_t bytes = prng.between(link_head_bytes + 1, 2000);
+    with.arrive(packet_between(from, to, bytes), host_at(from));
+    arrived[to] += bytes;
+    const auto left = with.leave();
+    for (const auto& one : left) {
+      const auto packet = parse_link_packet(one.datagram);
+      REQUIRE(packet);
+      REQUIRE(one.to == host_at(static_cast<uint8_t>(packet->nth.destination)));
+      left_bytes[packet->nth.destination] += one.datagram.size();
+    }
+    with.release(left);
+    for (int port = 1; port <= 3; ++port) {
+      REQUIRE(left_bytes[port] <= arrived[port]);
+      REQUIRE(left_bytes[port] <= static_cast<uint64_t>((with.now - begun).count()));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""Tests urma_switch as people use it: urma_switch_test.py PATH_TO_URMA_SWITCH PATH_TO_URMA_PERF
+
+Two processes send to a third one through a switch of 100 Mbit/s, with each congestion control; the
+queue, the marks and the shares come from the counters of the switch. The machine may be busy, so
+the test asserts their order, and no times."""
+
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+from running import check_help, run_tests
+
+SWITCH, PERF = sys.argv[1:3]
+HOST = f"127.2.{os.getpid() % 250}.9"
+RATE = 100e6
+LATE = "late=5ms"  # how late a process on a busy machine may run
+UB_PORT = 4794
+
+
+class Switch:
+    """Runs a switch; after `stop` its last report is in `report`."""
+
+    def __init__(self, *options, port=UB_PORT):
+        self.errors = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            [SWITCH, f"{HOST}:{port}", "--json", *options], stdout=subprocess.PIPE,
+            stderr=self.errors, text=True)
+        self.report = None
+        for _ in range(100):
+            self.errors.seek(0)
+            if "attaches" in self.errors.read():
+                return
+            assert self.process.poll() is None, self.said()
+            time.sleep(0.02)
+        raise AssertionError("the switch does not start")
+
+    def said(self):
+        self.errors.seek(0)
+        return self.errors.read()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        out, _ = self.process.communicate(timeout=20)
+        assert self.process.returncode == 0, (self.process.returncode, self.said())
+        self.report = json.loads(out.splitlines()[-1])
+        assert self.report["schema"] == "urma_switch/1", self.report
+        return self.report
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.errors.close()
+
+
+def device(cna, *options):
+    return f"link({HOST},{','.join((f'cna={cna}', *options))}):udp:{HOST}:0"
+
+
+def port_of(report, cna):
+    return next(port for port in report["ports"] if port["cna"] == cna)
+
+
+def lane_of(report, cna):
+    return port_of(report, cna)["lanes"][0]
+
+
+def start_server(cna, *options):
+    server = subprocess.Popen(
+        [PERF, "server", "--served", "--device", device(cna, *options)], stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True)
+    line = server.stdout.readline()
+    assert "measure it by" in line, line
+    return server
+
+
+def end(process):
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+
+
+def client(cna, control, *more):
+    return subprocess.Popen(
+        [PERF, "write_bw", "fd55:4200::1", "--served", "--size", "16K", "--depth", "16", "--cc",
+         control, "--device", device(cna, LATE), "--json", *more], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True)
+
+
+def compete(control):
+    """Two senders for 3 s. Returns the report of the switch."""
+    meter = "none" if control == "aimd" else control
+    with Switch("--rate", "100Mbit", "--cc", meter, "--rtt", "2000") as switch:
+        server = start_server(1, LATE)
+        senders = [client(cna, control, "--seconds", "3") for cna in (2, 3)]
+        for sender in senders:
+            out, errors = sender.communicate(timeout=60)
+            assert sender.returncode == 0, errors
+            assert '"wrong": 0' in json.dumps(json.loads(out)), out
+        end(server)
+        return switch.stop()
+
+
+def jain(values):
+    return sum(values) ** 2 / (len(values) * sum(value * value for value in values))
+
+
+def test_competition():
+    rows = {}
+    for control in ("aimd", "caqm_w", "caqm_r"):
+        report = compete(control)
+        lane = lane_of(report, 1)
+        shares = [port_of(report, cna)["received_bytes"] for cna in (2, 3)]
+        rows[control] = {"queue": lane["queue_p99_bytes"], "congested": lane["congested"],
+                         "jain": jain(shares), "drops": sum(port_of(report, 1)["drops"].values()),
+                         "bytes": lane["bytes"]}
+        print(control, rows[control])
+        most = RATE / 8 * report["seconds"]
+        assert 0.1 * most < lane["bytes"] <= 1.01 * most, (control, lane, report["seconds"])
+        assert all(port_of(report, cna)["drops"]["spoofed_source"] == 0 for cna in (1, 2, 3))
+    aimd, caqm_w, caqm_r = rows["aimd"], rows["caqm_w"], rows["caqm_r"]
+    assert aimd["congested"] == 0 and aimd["drops"] > 0, aimd
+    assert caqm_r["congested"] > 0 and caqm_r["drops"] < aimd["drops"], caqm_r
+    # A switch that grants increases, or names rates, keeps the queue shorter than losses do.
+    assert caqm_r["queue"] < aimd["queue"], rows
+    assert caqm_w["queue"] <= aimd["queue"], rows
+    assert caqm_w["drops"] < aimd["drops"], rows
+    # 0.5 would be one sender alone. On a busy machine the two do not begin and end together.
+    assert all(row["jain"] > 0.75 for row in rows.values()), rows
+
+
+def test_refusals():
+    """Errors that say what to do: no switch, and a CNA that is claimed twice."""
+    def attempt(cna, *options):
+        return subprocess.run(
+            [PERF, "write_lat", "fd55:4200::1", "--device", device(cna, *options)],
+            capture_output=True, text=True, timeout=30, check=False)
+
+    done = attempt(2)
+    assert done.returncode != 0 and "no switch answers" in done.stderr, done
+    assert "Fix: start it" in done.stderr, done.stderr
+    with Switch("--lease", "1") as switch:
+        server = start_server(1)
+        done = attempt(1)
+        assert done.returncode != 0 and "another device with the CNA 1" in done.stderr, done
+        # Killed: the switch forgets the device after its lease, and another one may have its CNA.
+        server.kill()
+        server.communicate()
+        time.sleep(1.5)
+        server = start_server(1)
+        end(server)
+        report = switch.stop()
+    assert report["hosts"]["refused_taken"] >= 1, report
+    assert report["hosts"]["aged_out"] == 1, report
+    assert report["hosts"]["detached"] == 1, report
+
+
+def datagram(source, destination, bytes_behind=40, hops=0):
+    word = struct.pack(">BBBB", 0x70, 1, hops, 0)
+    return (word + source.to_bytes(3, "big") + destination.to_bytes(3, "big")
+            + bytes([0, 0, 0, 2]) + bytes(bytes_behind))
+
+
+def message(kind, cna=0, nonce=0, cookie=0):
+    body = (bytes([0, 1, 0, 0, kind]) + cna.to_bytes(3, "big") + bytes([0, 13, 0, 0])
+            + struct.pack(">QQ", nonce, cookie))
+    return body + struct.pack(">I", zlib.crc32(body))
+
+
+class Liar:
+    """A device of this test's own, which knows the bytes of docs/protocol.md, section 17."""
+
+    def __init__(self, cna, nonce):
+        self.cna, self.nonce = cna, nonce
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.settimeout(5)
+        self.socket.bind((HOST, 0))
+        self.socket.connect((HOST, UB_PORT))
+
+    def ask(self, cookie=0):
+        self.socket.send(message(1, self.cna, self.nonce, cookie))
+        answer = self.socket.recv(2048)
+        return answer[4], struct.unpack(">Q", answer[20:28])[0]
+
+    def attach(self):
+        kind, cookie = self.ask()
+        assert kind == 2, kind
+        return self.ask(cookie)[0]
+
+
+def test_bad_input():
+    with Switch() as switch:
+        honest, liar = Liar(7, 1), Liar(7, 2)
+        assert honest.attach() == 3
+        assert liar.attach() == 4  # the CNA is taken
+        liar.cna = 8
+        liar.socket.send(datagram(7, 7))  # not attached: it is told so
+        assert liar.socket.recv(2048)[4] == 6
+        assert liar.attach() == 3
+        liar.socket.send(datagram(7, 7))  # as the other one
+        liar.socket.send(datagram(8, 7, hops=200))
+        liar.socket.send(datagram(8, 99))
+        liar.socket.send(datagram(8, 7, 9300))
+        liar.socket.send(b"")
+        liar.socket.send(bytes(500))
+        liar.socket.send(message(3, 7, 1))  # as the switch
+        liar.socket.send(message(5, 7, 1))  # as the other one, that it leaves
+        liar.socket.send(datagram(8, 7))
+        got = honest.socket.recv(2048)
+        assert got == datagram(8, 7, hops=1), got.hex()
+        report = switch.stop()
+    drops = port_of(report, 8)["drops"]
+    for reason in ("spoofed_source", "hop_limit", "unknown_destination", "bad_size"):
+        assert drops[reason] == 1, (reason, drops)
+    assert report["strangers"] == 1 and report["malformed"] >= 1, report
+    assert report["misdirected"] == 1 and report["hosts"]["refused_taken"] == 1, report
+    assert report["attached"] == 2, report
+    assert lane_of(report, 7)["packets"] == 1, report
+
+
+def test_restart():
+    """Devices attach again to a switch that was started again, and go on."""
+    with Switch() as first:
+        server = start_server(1)
+        sender = client(2, "aimd", "--seconds", "4")
+        time.sleep(1.5)
+        first.process.kill()
+        first.process.wait()
+        with Switch() as second:
+            out, errors = sender.communicate(timeout=60)
+            assert sender.returncode == 0, (out, errors)
+            end(server)
+            report = second.stop()
+    assert report["hosts"]["attached"] == 2, report
+    assert lane_of(report, 1)["packets"] > 0, report
+
+
+def test_words():
+    for words in (["--rate", "fast"], ["--cc", "fastest"], ["--lanes", "0"], ["127.0.0.1", "x"]):
+        done = subprocess.run([SWITCH, *words], capture_output=True, text=True, timeout=20,
+                              check=False)
+        assert done.returncode == 2 and "Fix: " in done.stderr, (words, done)
+
+
+def test_help():
+    check_help(SWITCH)
+
+
+run_tests(globals())

@@ -1,0 +1,130 @@
+// Promises of link(SWITCH):DEVICE beyond those of every port.
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/catch.h"
+#include "tests/drivers/running_switch.h"
+#include "wire/cci.h"
+
+namespace urma::test {
+namespace {
+
+Result<std::unique_ptr<drivers::PacketPort>> try_to_open(const std::string& text) {
+  return drivers::open_port(drivers::parse_device_string(text).value());
+}
+
+// Returns the frame that arrives at `b` within 500 ms, without its bytes.
+RxFrame receive_one(PortPair& ports) {
+  RxFrame frame{};
+  const Time until = ports.now() + std::chrono::milliseconds(500);
+  while (ports.now() < until) {
+    if (ports.b->receive({&frame, 1}, ports.now()) == 0) continue;
+    ports.b->release({&frame, 1});
+    return frame;
+  }
+  return {};
+}
+
+TxFrame* link_frame(PortPair& ports, size_t head_bytes) {
+  TxFrame* frame = nullptr;
+  REQUIRE(ports.a->lend({&frame, 1}) == 1);
+  std::fill_n(frame->head, head_bytes, std::byte{7});
+  frame->head_bytes = static_cast<uint8_t>(head_bytes);
+  frame->piece_count = frame->tail_bytes = frame->path = 0;
+  frame->ecn = Ecn::not_ect;
+  frame->cci = 0;
+  frame->to = ports.b->facts().self;
+  return frame;
+}
+
+TEST_CASE("the address of a device behind a switch is its CNA, and it carries CCI and LBF") {
+  RunningSwitch running;
+  PortPair ports(running.device("cna=7"), running.device());
+  const drivers::PortFacts& facts = ports.a->facts();
+  CHECK(to_string(facts.self) == "[fd55:4200::7]:4792");
+  CHECK(facts.eid == facts.self.address);
+  CHECK(facts.carries.cci);
+  CHECK(facts.carries.lbf);
+  CHECK(facts.carries.ecn);
+  CHECK(is_switched(ports.b->facts().self.address));
+  CHECK_FALSE(ports.b->facts().self == facts.self);
+}
+
+TEST_CASE("the CCI of a packet reaches the receiver as the switch has edited it") {
+  RunningSwitch running;
+  PortPair ports(running.device(), running.device());
+  TxFrame* frame = link_frame(ports, 60);
+  frame->cci = cci_of(CaqmCci{.enabled = true, .increase = true, .hint = 9});
+  REQUIRE(ports.a->send({&frame, 1}, ports.now()) == 1);
+  const auto asked = parse_cci<CaqmCci>(receive_one(ports).cci);
+  REQUIRE(asked);
+  CHECK(asked->enabled);
+  CHECK(asked->switched);
+  frame = link_frame(ports, 60);
+  REQUIRE(ports.a->send({&frame, 1}, ports.now()) == 1);
+  const RxFrame silent = receive_one(ports);
+  CHECK(silent.bytes == 60);
+  CHECK(silent.cci == 0);
+}
+
+TEST_CASE("a frame whose head leaves no room for NTH arrives, and settles") {
+  RunningSwitch running;
+  PortPair ports(running.device(), running.device());
+  for (unsigned round = 1; round <= 1000; ++round) {
+    TxFrame* frame = link_frame(ports, TxFrame::head_room);
+    REQUIRE(ports.a->send({&frame, 1}, ports.now()) == 1);
+    CHECK(receive_one(ports).bytes == TxFrame::head_room);
+    CHECK(ports.a->settled() <= round);
+  }
+  CHECK(ports.a->settled() == 1000);
+}
+
+TEST_CASE("a CNA that another device has is refused, and is free again when that is closed") {
+  RunningSwitch running;
+  auto first = PortPair::open(running.device("cna=7"));
+  const auto second = try_to_open(running.device("cna=7"));
+  REQUIRE_FALSE(second);
+  CHECK(second.status() == Status::address_in_use);
+  CHECK(second.error().message.find("another device with the CNA 7. Fix: ") != std::string::npos);
+  first.reset();
+  CHECK(try_to_open(running.device("cna=7")));
+}
+
+TEST_CASE("a link is refused if no switch answers, or if the device below is not a network") {
+  const auto nothing = try_to_open("link(127.0.0.1:9):udp:127.0.0.1:0");
+  REQUIRE_FALSE(nothing);
+  CHECK(nothing.status() == Status::peer_unreachable);
+  CHECK(nothing.error().message.find("no switch answers at 127.0.0.1:9. Fix: ") !=
+        std::string::npos);
+  RunningSwitch running;
+  for (const std::string device : {"link(127.0.0.1):sim:link-test", "link(127.0.0.1):udp:[::1]:0",
+                                   "link():udp:", "link(127.0.0.1,cna=16777216):udp:"}) {
+    const auto refused = try_to_open(device);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.status() == Status::invalid_argument);
+  }
+}
+
+TEST_CASE("datagrams that do not come from the switch are counted, and not handed on") {
+  RunningSwitch running;
+  PortPair ports(running.device(), running.device());
+  sockaddr_in at{};
+  socklen_t length = sizeof at;
+  auto* const address = reinterpret_cast<sockaddr*>(&at);
+  REQUIRE(getsockname(ports.b->descriptors()[0], address, &length) == 0);
+  const int outside = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  std::array<std::byte, 60> forged{std::byte{0x70}, std::byte{1}};
+  REQUIRE(sendto(outside, forged.data(), forged.size(), 0, address, length) == 60);
+  close(outside);
+  const Time until = ports.now() + std::chrono::seconds(2);
+  while (ports.now() < until && ports.b->counters().malformed == 0) {
+    RxFrame frame{};
+    REQUIRE(ports.b->receive({&frame, 1}, ports.now()) == 0);
+  }
+  CHECK(ports.b->counters().malformed == 1);
+}
+
+}  // namespace
+}  // namespace urma::test
