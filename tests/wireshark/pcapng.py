@@ -5,6 +5,7 @@ import zlib
 
 UB_PORT = 4792
 CTP_PORT = 4793
+LINK_PORT = 4794
 RAW_IP = 101
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 import pcapng
 
@@ -24,7 +25,7 @@ KINDS = 32  # kinds of packets that emit_packets makes
 HERE, THERE = bytes.fromhex("0a000001"), bytes.fromhex("0a000002")
 WINDOW = bytes.fromhex("fd75726d610001020304050607000001")
 # Vectors that do not name this field have another value than zero.
-SENT_AS = {"uboe.btah.ee_bits": 1}
+SENT_AS = {"uboe.btah.ee_bits": 1, "uboe.link_word.version": 1}
 PSNS = 1 << 24
 
 
@@ -103,8 +104,9 @@ UTPH = "00 01" + 14 * "00"
 ADDRESSES = "00 000001" + 32 * "00"
 MTETAH, OFSTETAH, MAETAH, TVETAH = 4 * "00", 4 * "00", 16 * "00", 4 * "00"
 SETUP_HEAD = UTPH + ADDRESSES + "00 10 0000 08 000000" + MTETAH + OFSTETAH
-# Headers of UB links, which are not in captures of UDP.
+# Headers of UB links whose vectors do not fit into a packet of liburma.
 ON_LINKS = ("cci_", "nth_")
+LINK_WORD, LINK_NTH = "70 01 00 00", "000001 000002 0000 00 02"
 # The forms of a CETPH. Without an OPEN and an ACCEPT, each is shown.
 FORMS = {"cetph_ldcp", "cetph_caqm", "cetph_rate"}
 # The bytes before and behind a header, in a packet that contains it.
@@ -130,10 +132,28 @@ EMBEDDED = {
 }
 
 
+def on_link(word, nth, body, icrc=None):
+    """Returns a packet between a device and a switch: of the NTH, CCI and LBF are ones for the
+    ICRC."""
+    covered = nth[:6] + b"\xff\xff\xff" + nth[9:]
+    icrc = icrc or struct.pack("<I", zlib.crc32(covered + body))
+    return pcapng.in_udp(HERE, THERE, word + nth + body + icrc, (50000, pcapng.LINK_PORT))
+
+
+def link_datagram(header, wire):
+    message = wire if header == "link_control" else bytes(28)
+    word = wire if header == "link_word" else bytes.fromhex("00 01 00 00")
+    if word[0] >> 4 == 0:
+        return pcapng.in_udp(HERE, THERE, word + message, (pcapng.LINK_PORT, 50000))
+    return on_link(word, bytes.fromhex(LINK_NTH), bytes.fromhex(RTPH))
+
+
 def packet_around(header, hexadecimal):
     if header == "ctph":
         return pcapng.in_udp(WINDOW, WINDOW, bytes.fromhex(hexadecimal),
                              (pcapng.UB_PORT, pcapng.CTP_PORT))
+    if header.startswith("link_"):
+        return link_datagram(header, bytes.fromhex(hexadecimal))
     before, behind = EMBEDDED[header]
     body = bytes.fromhex(before + hexadecimal + behind)
     return pcapng.with_icrc(HERE, THERE, body)
@@ -184,7 +204,7 @@ def check_vectors(vectors, founds):
             derived = header == "saetph" and parts[-1] not in ("max_received", "bit_count")
             if parts[1] == header and parts[-1] not in said and not derived:
                 assert values == [SENT_AS.get(field, 0)], (about, field, values)
-        if header != "ctph":
+        if header not in ("ctph", "link_control"):
             assert found["uboe.icrc.status"] == [1], (about, found)
     # A field that no vector names belongs to no header, or is not used here.
     unused = {"version", "ee_bits", "poison", "no_taack", "completion_order", "alloc", "e_bit",
@@ -193,7 +213,19 @@ def check_vectors(vectors, founds):
     for field in seen:
         parts = field.split(".")
         used = len(parts) == 3 and parts[1] != "icrc" and parts[2] not in unused
+        used = used and not parts[1].startswith(ON_LINKS)
         assert field in named or not used, field
+
+
+def link_icrc_packets(fields, body):
+    """Packets with this ICRC between a device and a switch, which may change CCI and LBF."""
+    ends = bytes.fromhex(fields["source"][-6:] + fields["destination"][-6:])
+    icrc = bytes.fromhex(fields["icrc"])
+    packets = []
+    for changed, status in (("0000 00 02", [1]), ("1234 56 02", [1]), ("0000 00 12", [0])):
+        nth = ends + bytes.fromhex(changed)
+        packets.append((on_link(bytes.fromhex(LINK_WORD), nth, body, icrc), status))
+    return packets
 
 
 def icrc_packets():
@@ -205,6 +237,9 @@ def icrc_packets():
         source, destination = (pcapng.address(fields[end]) for end in ("source", "destination"))
         ports = int(fields["source_port"]), int(fields["destination_port"])
         body = bytes.fromhex(fields["body"])
+        if fields["source"].startswith("fd5542"):
+            packets += link_icrc_packets(fields, body)
+            continue
         whole = pcapng.in_udp(source, destination, body + bytes.fromhex(fields["icrc"]), ports)
         assert whole == pcapng.with_icrc(source, destination, body, ports)
         packets.append((whole, [1]))

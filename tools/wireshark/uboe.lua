@@ -12,6 +12,8 @@ uboe.prefs.verify = Pref.bool("Verify the ICRC", true,
 local UB_PORT = 4792
 -- For CTP in captures of liburma: CTP packets are in memory that processes share, never on UDP.
 local CTP_PORT = 4793
+-- Between a device and a switch (docs/protocol.md, section 17).
+local LINK_PORT = 4794
 local ICRC_BYTES = 4
 local PSNS = 0x1000000
 
@@ -43,6 +45,10 @@ local SETUP_REASONS = { [0] = "none", [1] = "version", [2] = "restarted", [3] = 
 -- Forms of a CETPH, as set-up has them.
 local FORMS = { [0] = "none", [1] = "LDCP", [2] = "CNP", [3] = "C-AQM", [4] = "rate" }
 local CNP_CONGESTION = { [0] = "none", [1] = "minor", [3] = "severe" }
+local LINK_FORMS = { [0] = "message", [7] = "CNA of 24 bits" }
+local LINK_MESSAGES = { [1] = "attach", [2] = "challenge", [3] = "attached", [4] = "refused",
+  [5] = "detach", [6] = "unknown" }
+local LINK_REFUSALS = { [0] = "none", [1] = "another device has the CNA", [2] = "no port is free" }
 local CHECKSUM = { [0] = "bad", [1] = "good", [2] = "unverified" }
 
 -- ---- headers
@@ -117,6 +123,39 @@ local ADDRESSES = header("addresses", "UPIH32 and EIDH256", 36, {
 local SAETPH = header("saetph", "SAETPH, selective acknowledgement", 4, {
   number("bitmap_size", "BitMapSize", 0, 1, 0x07),
   number("max_received", "MaxRcvPSN", 1, 3),
+})
+local LINK_WORD = header("link_word", "Word, in place of LPH", 4, {
+  number("form", "CFG", 0, 1, 0xf0, LINK_FORMS),
+  flag("shortest", "RT: shortest paths only", 0, 0x08),
+  flag("per_packet", "RT: each packet may take another path", 0, 0x04),
+  number("version", "Version", 1, 1),
+  number("hops", "Switches that have forwarded it", 2, 1),
+  number("switch_queue", "UBQ, code of the time in queues of switches", 3, 1, 0xfc),
+})
+local LINK_CONTROL = header("link_control", "Message between a device and its switch", 28, {
+  number("type", "Type", 0, 1, nil, LINK_MESSAGES),
+  number("cna", "CNA", 1, 3),
+  number("refusal", "Reason of a refusal", 4, 1, nil, LINK_REFUSALS),
+  number("mtu_log2", "MTU, log2", 5, 1),
+  number("lease_ms", "Lease, ms", 6, 2),
+  hex("nonce", "Nonce of the device", 8, 8),
+  hex("cookie", "Cookie of the switch", 16, 8),
+  hex("crc", "CRC", 24, 4),
+})
+local NTH_CNA24 = header("nth_cna24", "NTH, CNA of 24 bits", 10, {
+  number("source", "SCNA", 0, 3),
+  number("destination", "DCNA", 3, 3),
+  hex("cci", "CCI", 6, 2),
+  number("cci_mode", "Mode of CCI", 6, 1, 0xe0),
+  flag("last_hop", "Loc: at the last switch", 6, 0x10),
+  flag("switched", "S: a UB switch forwarded it", 6, 0x08),
+  flag("enabled", "Enable: switches may edit", 6, 0x04),
+  flag("congested", "C: it met congestion", 6, 0x02),
+  flag("increase", "I: asks for an increase", 6, 0x01),
+  number("hint", "Hint", 7, 1),
+  number("lbf", "LBF", 8, 1),
+  number("service_level", "SL", 9, 1, 0xf0),
+  number("next", "NLP", 9, 1, 0x07),
 })
 local CETPH_LDCP = header("cetph_ldcp", "CETPH, congestion (LDCP)", 8, {
   number("ack_seq", "Ack_Seq, units of 2 bytes", 0, 4),
@@ -293,9 +332,9 @@ end
 
 local bxor, band, rshift = bit.bxor, bit.band, bit.rshift
 
--- CRC-32 of four bytes at a time, by the two halves of a word. The tables are made when first
--- needed.
-local low_half, high_half
+-- CRC-32 of four bytes at a time, by the two halves of a word, and of the last bytes one by one.
+-- The tables are made when first needed.
+local low_half, high_half, bytewise
 local function make_tables()
   local one = {}
   for i = 0, 255 do
@@ -310,7 +349,7 @@ local function make_tables()
     for _ = 1, bytes do crc = bxor(rshift(crc, 8), one[band(crc, 0xff)]) end
     return crc
   end
-  low_half, high_half = {}, {}
+  low_half, high_half, bytewise = {}, {}, one
   local first, second, third, fourth = {}, {}, {}, {}
   for i = 0, 255 do
     first[i], second[i] = on(i, 4), on(one[i], 2)
@@ -331,6 +370,9 @@ local function crc32(text)
     local word = bxor(crc, (unpack("<I4", text, at)))
     crc = bxor(low[band(word, 0xffff)], high[rshift(word, 16)])
   end
+  for at = #text - #text % 4 + 1, #text do
+    crc = bxor(rshift(crc, 8), bytewise[band(bxor(crc, text:byte(at)), 0xff)])
+  end
   return bxor(crc, 0xffffffff)
 end
 
@@ -347,13 +389,16 @@ local function canonical_headers(from, to, pinfo, bytes)
 end
 
 -- Returns whether the ICRC is good or bad, or nothing if that cannot be known, and the expected
--- value.
-local function check_icrc(tvb, pinfo)
+-- value. `before`: the headers in front, if they are not those of IP and UDP.
+local function check_icrc(tvb, pinfo, before)
   local bytes = tvb:reported_len()
   if tvb:len() < bytes or bytes % 4 ~= 0 or bytes < ICRC_BYTES or bytes > 65527 then return nil end
-  local from, to = addresses()
-  if not from then return nil end
-  local crc = crc32(canonical_headers(from, to, pinfo, bytes) .. tvb:raw(0, bytes - ICRC_BYTES))
+  if not before then
+    local from, to = addresses()
+    if not from then return nil end
+    before = canonical_headers(from, to, pinfo, bytes)
+  end
+  local crc = crc32(before .. tvb:raw(0, bytes - ICRC_BYTES))
   local sent = tvb(bytes - ICRC_BYTES, ICRC_BYTES):le_uint()
   return bxor(crc, sent) == 0, crc
 end
@@ -709,7 +754,7 @@ local function add_icrc(packet, tvb, pinfo)
   if bytes < ICRC_BYTES or tvb:len() < bytes then return end
   local item = packet.tree:add_le(icrc, tvb(bytes - ICRC_BYTES, ICRC_BYTES))
   local good, right
-  if uboe.prefs.verify then good, right = check_icrc(tvb, pinfo) end
+  if uboe.prefs.verify then good, right = check_icrc(tvb, pinfo, packet.before) end
   local status = good == nil and 2 or good and 1 or 0
   item:append_text(" [" .. CHECKSUM[status] .. "]")
   item:add(icrc_status, tvb(bytes - ICRC_BYTES, ICRC_BYTES), status):set_generated()
@@ -744,14 +789,51 @@ local function in_window()
   return from and #from == 16 and from:sub(1, 5) == WINDOW and to:sub(1, 5) == WINDOW
 end
 
+-- A datagram between a device and its switch. Returns what has its words.
+local function dissect_link(tvb, pinfo, item)
+  local outer = packet_of(tvb, pinfo, item)
+  if not outer:take(LINK_WORD) then return outer end
+  local form = rshift(outer:byte(0), 4)
+  if form == 0 then
+    local kind = outer:left() > 0 and tvb:len() > 4 and outer:byte(4) or 0
+    outer:say("link %s", LINK_MESSAGES[kind] or "message")
+    outer:take(LINK_CONTROL)
+    return outer
+  end
+  if form ~= 7 then
+    outer:complain(unknown, "CFG " .. form)
+    outer:rest(undecoded)
+    return outer
+  end
+  if not outer:take(NTH_CNA24) then return outer end
+  if tvb:len() == outer.at then
+    outer:complain(malformed, "no packet behind NTH")
+    return outer
+  end
+  local inside = tvb(outer.at):tvb()
+  local packet = packet_of(inside, pinfo, item)
+  -- As the ICRC covers NTH: CCI and LBF are ones.
+  packet.before = tvb:raw(4, 6) .. "\255\255\255" .. tvb:raw(13, 1)
+  packet:say("CNA %d to %d", tvb(4, 3):uint(), tvb(7, 3):uint())
+  dissect_tp(packet, inside, pinfo)
+  return packet
+end
+
 function uboe.dissector(tvb, pinfo, tree)
   if tvb:len() == 0 then return 0 end
   local compact = pinfo.dst_port == CTP_PORT
+  local link = pinfo.dst_port == LINK_PORT or pinfo.src_port == LINK_PORT
   if compact and not in_window() then return 0 end
   local item = tree:add(uboe, tvb())
   local packet = packet_of(tvb, pinfo, item)
-  pinfo.cols.protocol = compact and "UB CTP" or "UBoE"
-  if compact then packet:take_ctp() else dissect_tp(packet, tvb, pinfo) end
+  pinfo.cols.protocol = compact and "UB CTP" or link and "UB link" or "UBoE"
+  if link then
+    packet = dissect_link(tvb, pinfo, item)
+  elseif compact then
+    packet:take_ctp()
+  else
+    dissect_tp(packet, tvb, pinfo)
+  end
   local text = table.concat(packet.words, ", ")
   pinfo.cols.info = text
   item:append_text(": " .. text)
@@ -761,6 +843,7 @@ end
 local udp_port = DissectorTable.get("udp.port")
 udp_port:add(UB_PORT, uboe)
 udp_port:add(CTP_PORT, uboe)
+udp_port:add(LINK_PORT, uboe)
 
 -- On any other port: the ICRC must be valid, which the last bytes of other packets are not by
 -- chance.
