@@ -50,16 +50,16 @@ void ReportsGiven::add(uint32_t bytes, Ecn ecn, Time now, const congestion::Sign
   if (form_ == ReportForm::cnp) {
     constexpr auto apart = static_cast<uint32_t>(between_notifications.count() >> unit_shift);
     // The first mark is always reported.
-    if (!marked || (congested_ && units(now) - marked_ <= apart)) return;
+    if (!marked || (congested_ && units(now) - count() <= apart)) return;
     congested_ = notification_due_ = true;
-    marked_ = units(now);
+    set_count(units(now));
     return;
   }
   if (form_ != ReportForm::ldcp) return add_signal(bytes, marked, signal);
   if (marked) {
-    ByteCount sum(marked_);
+    ByteCount sum(count());
     sum.add_packet(bytes);
-    marked_ = static_cast<uint32_t>(uint64_t{sum});
+    set_count(static_cast<uint32_t>(uint64_t{sum}));
   }
   note_change(marked);
 }
@@ -75,8 +75,8 @@ void ReportsGiven::add_signal(uint32_t bytes, bool ecn_marked, congestion::Signa
 }
 
 void ReportsGiven::note_change(bool congested) {
-  if (congested != congested_ || first_left_ > 0) ack_due_ = true;
-  if (first_left_ > 0) --first_left_;
+  const bool first = uint64_t{received_} * ByteCount::unit_bytes <= first_bytes;
+  if (congested != congested_ || first) ack_due_ = true;
   congested_ = congested;
 }
 
@@ -84,7 +84,7 @@ void ReportsGiven::write(HeaderBytes<LdcpCetph::size> out) {
   ack_due_ = false;
   unreported_ = 0;
   if (form_ == ReportForm::ldcp) {
-    LdcpCetph{.ack_seq = received_, .ce_seq = ByteCount(marked_)}.emit(out);
+    LdcpCetph{.ack_seq = received_, .ce_seq = ByteCount(count())}.emit(out);
     return;
   }
   const congestion::Feedback news = echo_.take(needs_of(form_));

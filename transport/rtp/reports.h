@@ -1,5 +1,6 @@
 #pragma once
 
+#include <new>
 #include <optional>
 #include <span>
 
@@ -18,8 +19,10 @@ namespace urma::transport {
 // `RouteReports` if there are several routes. Only the thread that runs the engine calls it.
 class ReportsGiven {
  public:
-  ReportsGiven() = default;
-  explicit ReportsGiven(ReportForm form) : form_(form) {}
+  ReportsGiven() : ReportsGiven(ReportForm::none) {}
+  explicit ReportsGiven(ReportForm form) : form_(form) {
+    if (form == ReportForm::caqm || form == ReportForm::rate) new (&echo_) congestion::Echo;
+  }
 
   ReportForm form() const { return form_; }
   bool any() const { return form_ != ReportForm::none; }
@@ -49,26 +52,37 @@ class ReportsGiven {
   // At most one CNP leaves in so much time (DCQCN).
   static constexpr Duration between_notifications = std::chrono::microseconds(50);
 
-  // How many packets are acknowledged one by one: those that a round trip of 8 us at 200 Gb/s
-  // holds, of 4 KiB each.
-  static constexpr uint8_t first_packets = 64;
+  // The packets of so many bytes are acknowledged one by one: what a round trip of 8 us at 256 Gb/s
+  // holds. Since the count wraps, those of each further 8 GiB are, too.
+  static constexpr uint64_t first_bytes = 256 << 10;
 
   void add_signal(uint32_t bytes, bool ecn_marked, congestion::Signal signal);
   void note_change(bool congested);
 
-  ByteCount received_;
   // ldcp (UB 4.6.3): of packets that were marked. cnp: when the last CNP became due, in units of
   // 1024 ns that wrap.
-  uint32_t marked_ = 0;
-  congestion::Echo echo_;  // caqm, rate: since the last report
-  ReportForm form_ = ReportForm::none;
+  uint32_t count() const { return uint32_t{marked_.high} << 16 | marked_.low; }
+  void set_count(uint32_t count) {
+    marked_ = {static_cast<uint16_t>(count >> 16), static_cast<uint16_t>(count)};
+  }
+
+  struct Halves {  // of a number, which would need more room if it were aligned
+    uint16_t high = 0;
+    uint16_t low = 0;
+  };
+
+  ByteCount received_;
+  union {
+    Halves marked_ = {};
+    congestion::Echo echo_;  // caqm, rate: since the last report
+  };
   uint8_t unreported_ = 0;
-  uint8_t first_left_ = first_packets;
+  ReportForm form_ : 4 = ReportForm::none;
   bool congested_ : 1 = false;  // the last packet was marked
   bool ack_due_ : 1 = false;
   bool notification_due_ : 1 = false;
 };
-static_assert(sizeof(ReportsGiven) == 20);
+static_assert(sizeof(ReportsGiven) == 12);
 
 // Reads the reports that the sender of a channel receives. A report may arrive late, twice, or with
 // values that its sender has made up: it never says that more bytes were marked than arrived since

@@ -17,15 +17,10 @@ struct Route {
   uint64_t inflight_bytes = 0;  // includes those of earlier routes with this number
   uint64_t sent = 0;            // data packets, each copy, since the route was added
   uint64_t lost = 0;
+  Time congested_until{};      // a report of congestion was received within a round trip
   uint32_t arrived_bytes = 0;  // since the congestion window was last updated
   uint32_t lost_bytes = 0;     // likewise
   uint32_t planned_bytes = 0;  // lost packets that are about to be sent again here
-  bool in_vain = false;        // a packet that was believed lost has arrived; likewise
-  Time congested_until{};      // a report of congestion was received within a round trip
-
-  // RouteReports
-  ReportsGiven given;
-  ReportsTaken taken;
 
   // RouteTable
   Endpoint to;
@@ -40,7 +35,16 @@ struct Route {
   bool hasty = false;       // one unanswered question is enough to suspect it
   uint8_t lost_in_row = 0;  // packets sent after the last one that arrived
   uint8_t unanswered = 0;   // questions
-  uint64_t nonce = 0;       // of the open question; 0 if none is open
+
+  // RouteWindows: a packet that was believed lost has arrived, since the window was last updated
+  bool in_vain = false;
+
+  // RouteReports
+  ReportsGiven given;
+  ReportsTaken taken;
+
+  // RouteHealth
+  uint64_t nonce = 0;  // of the open question; 0 if none is open
   Time asked_at{};
   Time ask_at = never;
   Time heard_at{};      // when we last learnt that a packet sent here had arrived

@@ -67,12 +67,12 @@ TEST_CASE("the first mark and the first packet without one are reported immediat
     ReportsGiven given(form);
     // Adds a packet. Returns whether a report has to leave now, and lets it leave.
     const auto reports = [&](Ecn ecn) {
-      given.add(100, ecn, Time{});
+      given.add(4096, ecn, Time{});
       const bool due = given.due();
       if (due) report_of(given);
       return due;
     };
-    // The first packets are acknowledged one by one.
+    // The packets of the first 256 KiB are acknowledged one by one.
     for (int i = 0; i < 64; ++i) CHECK(reports(Ecn::ect0));
     CHECK_FALSE(reports(Ecn::ect0));
     CHECK(reports(Ecn::ce));

@@ -23,7 +23,7 @@ struct Reporting : TableOf {
   }
   void arrive(uint8_t route, int packets, Ecn ecn = Ecn::ect0) {
     scheduler.came(route);
-    for (int i = 0; i < packets; ++i) reports.given(route).add(1000, ecn, moment(0s));
+    for (int i = 0; i < packets; ++i) reports.given(route).add(4096, ecn, moment(0s));
   }
   // An acknowledgement leaves. Returns the bytes that its report counts.
   int64_t leave(uint8_t route) {
@@ -41,9 +41,9 @@ TEST_CASE("an acknowledgement reports the packets of the route that it leaves on
   Reporting with(3);
   with.arrive(0, 1);
   with.arrive(1, 10);
-  CHECK(with.leave(1) == 74'000);
-  CHECK(with.leave(0) == 65'000);
-  CHECK(with.leave(2) == 64'000);
+  CHECK(with.leave(1) == 74 * 4096);
+  CHECK(with.leave(0) == 65 * 4096);
+  CHECK(with.leave(2) == 64 * 4096);
 }
 
 TEST_CASE("an acknowledgement takes the route with the most packets that no report has counted") {
@@ -85,7 +85,7 @@ TEST_CASE("without reports, an acknowledgement takes the route of the last packe
 TEST_CASE("the sums of a route number last until the next channel, whatever its addresses") {
   Reporting with(2);
   with.reports.add(1);
-  CHECK(with.leave(1) == 64'000);
+  CHECK(with.leave(1) == 64 * 4096);
   with.reports.open(ReportForm::ldcp, ReportForm::none);
   CHECK(with.leave(1) == 0);
 }
