@@ -62,16 +62,17 @@ function(urma_compile_together target)
 endfunction()
 
 # urma_objects(NAME FILES...): the objects of one directory, with hidden symbols.
-# A tree with sanitizers is built to be run once, so there the files of a directory are compiled as
-# one (UNITY_BUILD), which takes less than two thirds of the processor time. So no two files of a
-# directory may define the same name in their unnamed namespaces.
+# A tree with sanitizers or link-time optimisation is built once and seldom changed, so there the
+# files of a directory are compiled as one (UNITY_BUILD), which takes less than two thirds of the
+# processor time. So no two files of a directory may define the same name in their unnamed
+# namespaces.
 function(urma_objects name)
   add_library(urma_${name} OBJECT ${ARGN})
   target_link_libraries(urma_${name} PRIVATE urma_options)
   set_target_properties(urma_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
                                                 CXX_VISIBILITY_PRESET hidden
                                                 VISIBILITY_INLINES_HIDDEN ON)
-  if(URMA_SANITIZE)
+  if(URMA_SANITIZE OR CMAKE_INTERPROCEDURAL_OPTIMIZATION)
     set_target_properties(urma_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
     urma_lets_names_hide(urma_${name})
   endif()

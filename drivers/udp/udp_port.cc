@@ -34,11 +34,6 @@ Eid random_eid() {
   return eid;
 }
 
-// Room for the control messages of one message: the size of its datagrams, and their ECN field.
-struct alignas(cmsghdr) Control {
-  std::array<std::byte, 2 * CMSG_SPACE(sizeof(int))> bytes;
-};
-
 // Adds a control message to `header`, whose `msg_control` has room for it.
 template <class Value>
 void add_control(msghdr& header, int level, int type, Value value) {
@@ -69,6 +64,11 @@ std::optional<Ecn> ecn_in(cmsghdr& control) {
 }
 
 }  // namespace
+
+// Room for the control messages of one message: the size of its datagrams, and their ECN field.
+struct alignas(cmsghdr) UdpPort::Control {
+  std::array<std::byte, 2 * CMSG_SPACE(sizeof(int))> bytes;
+};
 
 // The arguments of one sendmmsg, kept between calls because they are large.
 struct UdpPort::Batch {

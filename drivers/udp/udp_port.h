@@ -51,6 +51,7 @@ class UdpPort final : public PacketPort {
     uint32_t segment;
     Ecn ecn;
   };
+  struct Control;
   struct Batch;
   struct Inbound;
 
