@@ -4,7 +4,7 @@ namespace urma::engine {
 namespace {
 
 // Running peers confirm a new list much sooner, unless the list or its confirmation is lost.
-constexpr Duration most_awaited = std::chrono::milliseconds(50);
+constexpr Duration longest_wait = std::chrono::milliseconds(50);
 constexpr Duration between_looks = std::chrono::microseconds(250);
 
 }  // namespace
@@ -64,7 +64,7 @@ bool PathChanges::remove(Removal& what, Time now) {
   if (!what.closed) {
     if (now < what.look_at) return false;
     what.look_at = now + between_looks;
-    if (!announced_.paths_confirmed() && now - what.since < most_awaited) return false;
+    if (!announced_.paths_confirmed() && now - what.since < longest_wait) return false;
     close(what);
   }
   if (!fills_.has_settled(what.fill)) return false;
