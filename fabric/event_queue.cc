@@ -76,6 +76,20 @@ bool EventQueue::pop(Time until, Event& event) {
   return true;
 }
 
+Time EventQueue::next() const {
+  if (!open_.empty()) return open_.back().at;
+  Time next = far_.empty() ? never : far_.front().at;
+  if (in_ring_ == 0) return next;
+  // A bucket is sorted only when it is opened, and opening it now would make it the heap of all
+  // earlier events that are still to be pushed.
+  for (uint32_t node = heads_[next_in_ring() & (ring_size_ - 1)]; node != none;
+       node = nodes_[node - 1].next) {
+    const Node& it = nodes_[node - 1];
+    for (uint32_t i = 0; i < it.count; ++i) next = std::min(next, it.events[i].at);
+  }
+  return next;
+}
+
 // Returns the first bucket of the ring that has an event. There must be one.
 uint64_t EventQueue::next_in_ring() const {
   const uint64_t begin = open_bucket_ + 1;

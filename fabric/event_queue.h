@@ -49,6 +49,8 @@ class EventQueue {
   }
   // Removes the first event, unless it is later than `until`; returns whether there was one.
   bool pop(Time until, Event& event);
+  // Returns when the first event happens; `never` if none is pending.
+  Time next() const;
   size_t size() const { return size_; }
 
  private:

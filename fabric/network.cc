@@ -38,6 +38,17 @@ Time Network::send(uint32_t host, const Packet& packet) {
   return departs;
 }
 
+void Network::set_cable(uint32_t host, const CableKind& cable, SwitchPort port) {
+  Host& it = hosts_[host];
+  it.line = Line(cable.bytes_per_second);
+  // The two directions of a cable are neighbours.
+  channels_[it.channel].delay = channels_[it.channel ^ 1].delay = cable.delay;
+  port.bytes_per_second = cable.bytes_per_second;
+  port.host = true;
+  const Cable::End end = far_end(host);
+  switch_at(end.node).connect(end.port, port);
+}
+
 void Network::set_timer(uint32_t host, Time at, uint32_t tag) {
   events_.push({std::max(at, now_), place_of(timer, host), hosts_[host].timers++, tag, timer});
 }
@@ -98,7 +109,7 @@ bool Network::land(const Event& event, Happening& happening) {
   Packet& packet = packets_.at(event.index);
   if (channel.severed || channel.epoch != event.what >> kind_bits) {
     ++lost_;
-    packets_.destroy(&packet);
+    lose(event.index);
     return false;
   }
   ++hops_;
@@ -127,9 +138,15 @@ void Network::hop(uint32_t node, uint32_t port, uint32_t packet) {
   if (done.departs != never) {
     return launch(leaving_[node - hosts_.size()][done.port], packet, done.departs);
   }
-  // The switch has dropped the packet, or has a description of its own.
+  if (done.drop != Drop::none) return lose(packet);
+  packets_.destroy(&it);  // the switch has a description of its own
+  plan_decision(at, leaving_[node - hosts_.size()][done.port]);
+}
+
+void Network::lose(uint32_t packet) {
+  Packet& it = packets_.at(packet);
+  if (watcher_ != nullptr) watcher_->lost(it);
   packets_.destroy(&it);
-  if (done.drop == Drop::none) plan_decision(at, leaving_[node - hosts_.size()][done.port]);
 }
 
 void Network::plan_decision(Switch& at, uint32_t channel) {
@@ -168,7 +185,9 @@ void Network::cut_end(uint32_t channel, bool severed) {
   Switch& at = switch_at(it.from.node);
   if (!severed) return at.bring_up(it.from.port, now_);
   std::array<Packet, 64> lost;
-  while (at.take_down(it.from.port, now_, lost) > 0) {
+  while (const size_t count = at.take_down(it.from.port, now_, lost)) {
+    if (watcher_ == nullptr) continue;
+    for (const Packet& packet : std::span(lost).first(count)) watcher_->lost(packet);
   }
 }
 

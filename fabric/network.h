@@ -22,13 +22,17 @@ class TraceHash {
   uint64_t value_ = 0xcbf29ce484222325;
 };
 
-// Sees the packets that switches accept. For models of fields that no header has.
+// Sees the packets that switches accept, for models of fields that no header has, and those that
+// are lost, for a caller that keeps something for each packet.
 class Watcher {
  public:
   virtual ~Watcher() = default;
   // `departs` is `never` if the departure of the packet is not decided yet. The queue of the port
   // contains the packet.
-  virtual void accepted(uint32_t at, uint32_t port, const Packet& packet, Time departs) = 0;
+  virtual void accepted(uint32_t /*at*/, uint32_t /*port*/, const Packet& /*packet*/,
+                        Time /*departs*/) {}
+  // A switch has dropped the packet, or it was lost on a cut cable.
+  virtual void lost(const Packet& /*packet*/) {}
 };
 
 // A simulated fabric in virtual time: hosts, cables and switches. It runs the switches by itself,
@@ -64,7 +68,14 @@ class Network {
   // Runs until something happens to a host, or until no event until `until` is left: then returns
   // false, and it is `until`.
   bool next(Time until, Happening& happening);
+  // Returns when the next event happens, at a host or at a switch; `never` if none is pending.
+  Time next_event() const { return events_.next(); }
 
+  // Gives a host another cable, which later packets take, and sets the port at its other end. The
+  // rate of the port is that of the cable.
+  void set_cable(uint32_t host, const CableKind& cable, SwitchPort port);
+  // Returns the end of a host's cable that is at a switch.
+  Cable::End far_end(uint32_t host) const { return channels_[hosts_[host].channel].to; }
   // Cuts a cable of the topology, which loses all packets in its queues and on it, or mends it.
   // Hosts at a cut cable send into the void.
   void cut(uint32_t cable, bool severed);
@@ -73,6 +84,7 @@ class Network {
   void watch(Watcher* watcher) { watcher_ = watcher; }
 
   std::vector<Switch>& switches() { return switches_; }
+  Switch& switch_at(uint32_t node) { return switches_[node - hosts_.size()]; }
   // Returns the number of packets that have reached a host or a switch.
   uint64_t hops() const { return hops_; }
   // Returns the number of packets that were lost on cables. Those that a switch has counted as
@@ -102,7 +114,6 @@ class Network {
   static constexpr unsigned kind_bits = 8;
 
   bool is_host(uint32_t node) const { return node < hosts_.size(); }
-  Switch& switch_at(uint32_t node) { return switches_[node - hosts_.size()]; }
   // Events at the same time happen in this order: arrivals by channel, decisions by channel, timers
   // by host.
   uint32_t place_of(Kind kind, uint32_t index) const {
@@ -110,6 +121,7 @@ class Network {
   }
   void prefetch();
   void launch(uint32_t channel, uint32_t packet, Time departs);
+  void lose(uint32_t packet);
   void plan_decision(Switch& at, uint32_t channel);
   bool handle(const Event& event, Happening& happening);
   bool land(const Event& event, Happening& happening);

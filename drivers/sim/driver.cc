@@ -1,7 +1,10 @@
+#include "congestion/port_meter.h"
 #include "drivers/sim/clocked_port.h"
 
 namespace urma::drivers {
 namespace {
+
+using sim::Switches;
 
 constexpr OptionSays seed_says = {
     "the seed of the network's random generator; the device that names the network first sets it"};
@@ -9,6 +12,63 @@ constexpr OptionSays seed_says = {
 void read_clock_options(OptionReader& options, std::string& name, uint64_t& seed) {
   options.text("net", name, {"the network whose time it uses", "required"});
   options.number("seed", seed, seed_says);
+}
+
+// Reads a number that must be in a range.
+void read_count(OptionReader& options, std::string_view key, uint32_t& value, uint32_t most,
+                std::string_view meaning) {
+  uint64_t wide = value;
+  options.number(key, wide, {meaning});
+  if (wide < 1 || wide > most) options.refuse(key, "1 to " + std::to_string(most));
+  value = static_cast<uint32_t>(wide);
+}
+
+void read_meter(OptionReader& options, Switches::Settings& settings, bool has_rate) {
+  options.text("meter", settings.meter,
+               {"the port meters of the switches, of the controller with this name"});
+  std::string names;
+  for (const congestion::PortMeterKind& kind : congestion::port_meters()) {
+    names += (names.empty() ? "" : ", ") + std::string(kind.name);
+  }
+  if (congestion::find_port_meter(settings.meter) == nullptr) {
+    options.refuse("meter", "one of " + names);
+  } else if (settings.meter != "none" && !has_rate) {
+    options.object("meter",
+                   "no packet waits, because the line has no rate. Fix: give one too, such as "
+                   "rate=100Gbit");
+  }
+  options.duration("rtt", settings.base_rtt, {"the round trip over which meters measure"});
+  if (settings.base_rtt <= Duration{}) options.refuse("rtt", "more than 0, such as 8us");
+}
+
+// The topology of the network, after the impairment, which has the rate.
+void read_topology_options(OptionReader& options, sim::Port::Settings& port) {
+  Switches::Settings settings{.packet_bytes = sim::packet_bytes(port.mtu)};
+  std::string topology;
+  options.text("topology", topology,
+               {"switches: star, parking or leaf_spine; packets to one device share its line, with "
+                "its rate, queue, mark and delay; the first device decides for its network",
+                "no switch"});
+  const std::optional<Switches::Shape> shape = Switches::shape_of(topology);
+  if (!topology.empty() && !shape) options.refuse("topology", "star, parking or leaf_spine");
+  settings.shape = shape.value_or(Switches::Shape::star);
+  read_count(options, "hops", settings.hops, Switches::most_hops, "parking: cables in the chain");
+  read_count(options, "pairs", settings.pairs, 256, "parking: pairs of hosts beside each of these");
+  read_count(options, "leaves", settings.leaves, 128, "leaf_spine: switches with hosts");
+  read_count(options, "leaf_hosts", settings.leaf_hosts, 64, "leaf_spine: hosts of each leaf");
+  read_count(options, "spines", settings.spines, 64, "leaf_spine: switches between the leaves");
+  read_count(options, "lanes", settings.lanes, fabric::most_lanes, "virtual lanes of each port");
+  uint64_t bits_per_second = port.impairment.bits_per_second;
+  options.bit_rate("trunk_rate", bits_per_second,
+                   {"the rate of cables between switches", "that of the device"});
+  settings.trunk.bytes_per_second = bits_per_second / 8;
+  options.duration("trunk_delay", settings.trunk.delay, {"the delay of cables between switches"});
+  read_meter(options, settings, port.impairment.bits_per_second > 0);
+  settings.each_port.queue_bytes = port.impairment.queue_bytes;
+  if (port.impairment.mark_bytes > 0) {
+    settings.each_port.marking.from_bytes = port.impairment.mark_bytes;
+  }
+  if (shape) port.switches = settings;
 }
 
 void read_port_options(OptionReader& options, sim::Port::Settings& settings, uint64_t& seed) {
@@ -23,16 +83,10 @@ void read_port_options(OptionReader& options, sim::Port::Settings& settings, uin
                   {"its address", "the next free one, fd00::1 and up"});
   options.duration("scheduling_delay", settings.scheduling_delay,
                    {"how late this device runs after an arrival or a timer, at random up to this"});
-  std::string topology;
-  options.text("topology", topology,
-               {"star: a switch, in which packets to one device share its line, with the rate, "
-                "queue, mark and delay of that device; the first device of the network decides",
-                "no switch"});
-  if (!topology.empty() && topology != "star") options.refuse("topology", "star");
-  settings.star = !topology.empty();
   settings.impairment.read_options(options);
   settings.mtu = static_cast<uint32_t>(mtu);
   settings.buffer_bytes = static_cast<uint32_t>(buffer);
+  read_topology_options(options, settings);
 }
 
 Result<std::unique_ptr<PacketPort>> open_clocked(const DeviceString& device) {

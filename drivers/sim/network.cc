@@ -1,11 +1,14 @@
 #include "drivers/sim/network.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <mutex>
 
 #include "base/assert.h"
+#include "base/flat_map.h"
 #include "drivers/sim/clocked_port.h"
+#include "wire/cci.h"
 
 namespace urma::drivers::sim {
 namespace {
@@ -25,6 +28,14 @@ Eid address_number(uint32_t n) {
   eid.bytes[0] = std::byte{0xfd};
   for (size_t i = 0; i < 4; ++i) eid.bytes[15 - i] = static_cast<std::byte>(n >> 8 * i);
   return eid;
+}
+
+// Returns the load-balance factor of a packet: one number for each channel. UTP packets, which have
+// no TPNs, share one.
+uint8_t lbf_of(std::span<const std::byte> packet) {
+  constexpr size_t tpns_at = 2, tpns_bytes = 6;  // in RTPH (UB 4.2)
+  if (packet.size() < tpns_at + tpns_bytes) return 0;
+  return static_cast<uint8_t>(mix_bits(load_be<tpns_bytes>(packet.data() + tpns_at)) >> 56);
 }
 
 }  // namespace
@@ -49,23 +60,71 @@ std::shared_ptr<Network> Network::named(const std::string& name, uint64_t seed) 
   return network;
 }
 
-bool Network::use_star() {
-  if (star_ != nullptr) return true;
+bool Network::use_switches(const Switches::Settings& settings) {
+  if (switches_ != nullptr) return true;
   if (std::ranges::any_of(ports_, [](const Port* port) { return port != nullptr; })) return false;
-  star_ = std::make_unique<Star>();
+  switches_ = std::make_unique<Switches>(settings);
+  advance(now_);
   return true;
 }
 
+uint32_t Network::host_of(const Endpoint& at) const {
+  const uint32_t place = find(at);
+  return place == none ? none : places_[place].host;
+}
+
+fabric::LaneCounters Network::counters_to(const Endpoint& at) {
+  const Switches::Port port = switches_->port_to(host_of(at));
+  port.at.settle(port.number, now_);
+  return port.at.counters(port.number, 0);
+}
+
+// ---- addresses
+
+size_t Network::Hash::operator()(const Endpoint& at) const {
+  uint64_t halves[2];
+  std::memcpy(halves, at.address.bytes.data(), sizeof halves);
+  return mix_bits(halves[0] ^ mix_bits(halves[1] ^ at.port));
+}
+
+uint32_t Network::find(const Endpoint& at) const {
+  const auto found = place_of_.find(at);
+  return found == place_of_.end() ? none : found->second;
+}
+
+uint32_t Network::place_of(const Endpoint& at) {
+  const auto [found, added] = place_of_.try_emplace(at, static_cast<uint32_t>(places_.size()));
+  if (added) places_.push_back({.at = at});
+  return found->second;
+}
+
+// ---- engines
+
 void Network::attach(Driven& driven, const Endpoint& at) {
-  auto engine = std::ranges::find(engines_, &driven, &Engine::driven);
-  if (engine == engines_.end()) {
-    engine = engines_.insert(engine, {.driven = &driven, .at = {}, .next = now_});
+  auto found = engine_of_.find(&driven);
+  if (found == engine_of_.end()) {
+    const auto vacant = std::ranges::find(engines_, nullptr, &Engine::driven);
+    const auto index = static_cast<uint32_t>(vacant - engines_.begin());
+    if (vacant == engines_.end()) engines_.emplace_back();
+    engines_[index] = {.driven = &driven, .next = now_};
+    found = engine_of_.emplace(&driven, index).first;
+    plan(index);
   }
-  engine->at.push_back(at);
-  for (const Port* port : ports_) {
-    if (port == nullptr || !(port->facts_.self == at)) continue;
-    engine->most_late = std::max(engine->most_late, port->settings_.scheduling_delay);
-  }
+  Place& place = places_[place_of(at)];
+  place.engines.push_back(found->second);
+  if (place.port == nullptr) return;
+  Engine& engine = engines_[found->second];
+  engine.most_late = std::max(engine.most_late, place.port->settings_.scheduling_delay);
+}
+
+void Network::detach(Driven& driven) {
+  const auto found = engine_of_.find(&driven);
+  if (found == engine_of_.end()) return;
+  const uint32_t index = found->second;
+  for (Place& place : places_) std::erase(place.engines, index);
+  wakes_.set(index, never);
+  engines_[index] = {};
+  engine_of_.erase(found);
 }
 
 // Draws how much later than it should an engine runs.
@@ -75,62 +134,88 @@ Duration Network::late(const Engine& engine) {
       static_cast<int64_t>(prng_.below(static_cast<uint64_t>(engine.most_late.count()))));
 }
 
-void Network::detach(Driven& driven) {
-  std::erase_if(engines_, [&](const Engine& engine) { return engine.driven == &driven; });
+void Network::plan(uint32_t engine) {
+  wakes_.set(engine, engines_[engine].stopped ? never : engines_[engine].next);
 }
 
 void Network::poke(Driven& driven) {
-  for (Engine& engine : engines_) {
-    if (engine.driven == &driven) engine.next = std::min(engine.next, now_);
-  }
+  const auto found = engine_of_.find(&driven);
+  if (found == engine_of_.end()) return;
+  Engine& engine = engines_[found->second];
+  if (engine.next <= now_) return;
+  engine.next = now_;
+  plan(found->second);
 }
 
-void Network::wake(const Endpoint& at) {
-  for (Engine& engine : engines_) {
+void Network::wake(uint32_t place) {
+  for (const uint32_t index : places_[place].engines) {
+    Engine& engine = engines_[index];
     // Several packets wake it once.
-    if (engine.next <= now_ + engine.most_late || !engine.lives_at(at)) continue;
+    if (engine.next <= now_ + engine.most_late) continue;
     engine.next = now_ + late(engine);
+    plan(index);
   }
 }
 
 void Network::stop(const Endpoint& at, bool stopped) {
-  for (Engine& engine : engines_) {
-    if (engine.lives_at(at)) engine.stopped = stopped;
+  const uint32_t place = find(at);
+  if (place == none) return;
+  for (const uint32_t index : places_[place].engines) {
+    engines_[index].stopped = stopped;
+    plan(index);
   }
 }
 
+void Network::run(uint32_t index) {
+  Driven* const driven = engines_[index].driven;
+  const Time wanted = driven->pass(now_);
+  // The pass may have detached the engine.
+  Engine& engine = engines_[index];
+  if (engine.driven != driven) return;
+  // An engine that has more to do keeps its processor.
+  const bool sleeps = wanted > now_ + pass_cost && wanted != never;
+  engine.next = std::max(wanted, now_ + pass_cost);
+  if (sleeps) engine.next += late(engine);
+  plan(index);
+}
+
+// ---- time
+
 Time Network::next_event() const {
-  Time next = events_.empty() ? never : events_.top().at;
-  for (const Engine& engine : engines_) {
-    if (!engine.stopped) next = std::min(next, engine.next);
-  }
+  Time next = std::min(events_.empty() ? never : events_.top().at, wakes_.next());
+  if (switches_ != nullptr) next = std::min(next, switches_->next_event());
   return next;
+}
+
+void Network::advance(Time to) {
+  now_ = std::max(now_, to);
+  if (switches_ == nullptr) return;
+  fabric::Packet packet;
+  while (switches_->next(now_, packet)) {
+    const auto slot = static_cast<uint32_t>(packet.handle);
+    Packet& header = headers_[slot];
+    header.ecn = packet.ecn;
+    header.switch_queue = packet.signal.switch_queue;
+    if (signal_of<congestion::Signal>(header.cci, 0)) header.cci = cci_with(packet.signal);
+    deliver(slot);
+  }
+  while (switches_->take_lost(packet)) put_back(static_cast<uint32_t>(packet.handle));
 }
 
 bool Network::step(Time until) {
   hear_bells();
   const Time next = next_event();
   if (next > until) {
-    now_ = std::max(now_, until);
+    advance(until);
     return next != never;
   }
-  now_ = std::max(now_, next);
+  advance(next);
   while (!events_.empty() && events_.top().at <= now_) {
     const Event event = events_.top();
     events_.pop();
     handle(event);
   }
-  // The loop uses an index, because a pass may detach an engine.
-  for (size_t i = 0; i < engines_.size(); ++i) {
-    if (engines_[i].stopped || engines_[i].next > now_) continue;
-    Driven* driven = engines_[i].driven;
-    const Time wanted = driven->pass(now_);
-    if (i >= engines_.size() || engines_[i].driven != driven) continue;
-    // An engine that has more to do keeps its processor.
-    const bool sleeps = wanted > now_ + pass_cost && wanted != never;
-    engines_[i].next = std::max(wanted, now_ + pass_cost);
-    if (sleeps) engines_[i].next += late(engines_[i]);
-  }
+  while (wakes_.next() <= now_) run(wakes_.first());
   return true;
 }
 
@@ -146,9 +231,8 @@ void Network::hear_bells() {
 Endpoint Network::add(Port& port, const Eid& wanted, Status& status) {
   Endpoint at{wanted, ub_port};
   const auto taken = [&](const Endpoint& endpoint) {
-    return std::any_of(ports_.begin(), ports_.end(), [&](const Port* other) {
-      return other != nullptr && other->facts_.self == endpoint;
-    });
+    const uint32_t place = find(endpoint);
+    return place != none && places_[place].port != nullptr;
   };
   if (wanted == Eid{}) {
     do at.address = address_number(next_address_++);
@@ -157,18 +241,34 @@ Endpoint Network::add(Port& port, const Eid& wanted, Status& status) {
     status = Status::address_in_use;
     return at;
   }
-  if (star_ != nullptr && !star_->connect(at, port.settings_.impairment)) {
+  port.place_ = place_of(at);
+  Place& place = places_[port.place_];
+  if (switches_ != nullptr && !add_host(place, port)) {
     status = Status::no_resources;
     return at;
   }
-  std::erase(dead_, at);
+  place.dead = false;
+  place.port = &port;
   port.index_ = static_cast<uint32_t>(ports_.size());
   ports_.push_back(&port);
   return at;
 }
 
+// An address that is opened again, by a process that restarts, is the same host.
+bool Network::add_host(Place& place, const Port& port) {
+  if (place.host == none) {
+    if (hosts_ == switches_->hosts()) return false;
+    place.host = hosts_++;
+  }
+  Impairment line = port.settings_.impairment;
+  if (line.delay == Duration{}) line.delay = least_delay;
+  switches_->connect(place.host, line);
+  return true;
+}
+
 void Network::remove(Port& port) {
   ports_[port.index_] = nullptr;
+  places_[port.place_].port = nullptr;
   for (; port.inbox_count_ > 0; --port.inbox_count_) {
     put_back(port.inbox_[port.inbox_first_]);
     port.inbox_first_ = (port.inbox_first_ + 1) % port.inbox_.size();
@@ -191,23 +291,19 @@ void Network::kill(const Endpoint& at) {
   for (ClockedPort* port : clocked_ports_) {
     if (port != nullptr && port->facts().self == at) port->abandon();
   }
-  dead_.push_back(at);
-  for (Port* port : ports_) {
-    if (port == nullptr || !(port->facts_.self == at)) continue;
-    // Releases the packets in its inbox, which no engine will receive.
-    std::array<RxFrame, 1> frame;
-    while (port->receive(frame, now_) > 0) port->release(frame);
-  }
+  Place& place = places_[place_of(at)];
+  place.dead = true;
+  if (place.port == nullptr) return;
+  // Releases the packets in its inbox, which no engine will receive.
+  std::array<RxFrame, 1> frame;
+  while (place.port->receive(frame, now_) > 0) place.port->release(frame);
 }
 
-bool Network::dead(const Endpoint& at) const {
-  return std::find(dead_.begin(), dead_.end(), at) != dead_.end();
-}
-
-bool Network::severed(const Endpoint& from, const Endpoint& to, size_t bytes) const {
-  if (dead(from) || dead(to)) return true;
+bool Network::severed(uint32_t from, uint32_t to, size_t bytes) const {
+  if (places_[from].dead || (to != none && places_[to].dead)) return true;
+  if (cuts_.empty() || to == none) return false;
   return std::any_of(cuts_.begin(), cuts_.end(), [&](const Cut& cut) {
-    return cut.from == from && cut.to == to && bytes > cut.longest;
+    return cut.from == places_[from].at && cut.to == places_[to].at && bytes > cut.longest;
   });
 }
 
@@ -216,31 +312,45 @@ void Network::transmit(Port& from, const TxFrame& frame) {
   const size_t bytes = frame.bytes();
   URMA_ASSERT(bytes <= packet_capacity, "no packet is larger than the largest MTU and its headers");
   // A device does not send what it held for a killed process, whose memory no longer exists.
-  if (dead(from.facts_.self)) return;
+  if (places_[from.place_].dead) return;
   if (on_leave) {
     leaving_.resize(bytes);
     flatten(frame, leaving_.data());
     on_leave(from.facts_.self, leaving_);
   }
-  if (bytes > largest_packet || severed(from.facts_.self, frame.to, bytes)) return;
+  const uint32_t to = find(frame.to);
+  if (bytes > largest_packet || severed(from.place_, to, bytes)) return;
   const auto beginning = beginning_of(frame);
-  const Impairment::Fate first =
-      from.line_.decide(from.settings_.impairment, beginning, bytes, now_, prng_);
+  const Impairment::Fate first = from.line_.decide(from.impairment_, beginning, bytes, now_, prng_);
   for (const Impairment::Copy& port_copy : std::span(first.copies).first(first.count)) {
     const Impairment::Fate second = from.wire_.decide(impairment, beginning, bytes, now_, prng_);
     for (const Impairment::Copy& wire_copy : std::span(second.copies).first(second.count)) {
-      if (free_.empty()) return;
+      if (free_.empty()) {
+        ++overflowed_;
+        return;
+      }
       const uint32_t packet = free_.back();
       free_.pop_back();
       const bool corrupt = port_copy.corrupt || wire_copy.corrupt;
-      headers_[packet] = {from.facts_.self, frame.to, static_cast<uint32_t>(bytes), corrupt,
-                          second.arriving(first.arriving(frame.ecn))};
+      headers_[packet] = {.from = from.facts_.self,
+                          .to = frame.to,
+                          .from_place = from.place_,
+                          .to_place = to,
+                          .bytes = static_cast<uint32_t>(bytes),
+                          .corrupt = corrupt,
+                          .ecn = second.arriving(first.arriving(frame.ecn)),
+                          .cci = switches_ != nullptr ? frame.cci : uint16_t{0}};
       flatten(frame, bytes_of(packet));
       if (port_copy.corrupt) Impairment::flip_bits({bytes_of(packet), bytes}, prng_);
       if (wire_copy.corrupt) Impairment::flip_bits({bytes_of(packet), bytes}, prng_);
-      const Duration delay = port_copy.delay + wire_copy.delay + least_delay;
-      const Happens what = star_ ? Happens::packet_at_switch : Happens::packet_arrives;
-      events_.push({now_ + delay, order_++, what, packet});
+      const Duration delay = port_copy.delay + wire_copy.delay;
+      if (switches_ != nullptr && delay == Duration{}) {
+        leave(packet);
+      } else if (switches_ != nullptr) {
+        events_.push({now_ + delay, order_++, Happens::packet_leaves, packet});
+      } else {
+        events_.push({now_ + delay + least_delay, order_++, Happens::packet_arrives, packet});
+      }
     }
   }
 }
@@ -253,44 +363,48 @@ void Network::handle(const Event& event) {
   switch (event.what) {
     case Happens::packet_arrives:
       return deliver(event.index);
-    case Happens::packet_at_switch:
-      return forward(event.index);
+    case Happens::packet_leaves:
+      return leave(event.index);
     case Happens::port_is_due:
       if (ports_[event.index] != nullptr) ports_[event.index]->run_device();
       return;
     case Happens::owner_wakes:
-      if (clocked_ports_[event.index] != nullptr) wake(clocked_ports_[event.index]->facts().self);
+      if (clocked_ports_[event.index] != nullptr) {
+        wake(place_of(clocked_ports_[event.index]->facts().self));
+      }
       return;
   }
 }
 
-void Network::forward(uint32_t packet) {
-  Packet& header = headers_[packet];
-  const Star::Passage passage = star_->pass(header.from, header.to, header.bytes, header.ecn, now_);
-  if (passage.arrives == never) return put_back(packet);
-  header.ecn = passage.ecn;
-  events_.push({passage.arrives + least_delay, order_++, Happens::packet_arrives, packet});
+void Network::leave(uint32_t packet) {
+  const Packet& header = headers_[packet];
+  const uint32_t to = header.to_place == none ? none : places_[header.to_place].host;
+  if (to == none) return put_back(packet);
+  switches_->send(
+      places_[header.from_place].host, to,
+      {.bytes = header.bytes,
+       .lbf = lbf_of({bytes_of(packet), header.bytes}),
+       .signal = signal_of<congestion::Signal>(header.cci, 0).value_or(congestion::Signal()),
+       .ecn = header.ecn,
+       .handle = packet});
 }
 
 void Network::deliver(uint32_t packet) {
-  const Packet& header = headers_[packet];
-  for (Port* port : ports_) {
-    if (port == nullptr || !(port->facts_.self == header.to)) continue;
-    if (severed(header.from, header.to, header.bytes)) break;
-    const bool room = port->inbox_count_ < port->inbox_.size() &&
-                      port->inbox_bytes_ + header.bytes <= port->settings_.buffer_bytes;
-    if (!room) break;
-    corrupted_ += header.corrupt;
-    mix(trace_hash_, &header.ecn, sizeof header.ecn);
-    // Only the transport header: behind it are addresses, which differ from run to run.
-    trace(header.from, header.to, header.bytes,
-          {bytes_of(packet), std::min<size_t>(header.bytes, 16)});
-    port->inbox_[(port->inbox_first_ + port->inbox_count_++) % port->inbox_.size()] = packet;
-    port->inbox_bytes_ += header.bytes;
-    wake(header.to);
-    return;
-  }
-  put_back(packet);
+  Packet& header = headers_[packet];
+  if (header.to_place == none) header.to_place = find(header.to);
+  Port* const port = header.to_place == none ? nullptr : places_[header.to_place].port;
+  const bool room = port != nullptr && !severed(header.from_place, header.to_place, header.bytes) &&
+                    port->inbox_count_ < port->inbox_.size() &&
+                    port->inbox_bytes_ + header.bytes <= port->settings_.buffer_bytes;
+  if (!room) return put_back(packet);
+  corrupted_ += header.corrupt;
+  mix(trace_hash_, &header.ecn, sizeof header.ecn);
+  // Only the transport header: behind it are addresses, which differ from run to run.
+  trace(header.from, header.to, header.bytes,
+        {bytes_of(packet), std::min<size_t>(header.bytes, 16)});
+  port->inbox_[(port->inbox_first_ + port->inbox_count_++) % port->inbox_.size()] = packet;
+  port->inbox_bytes_ += header.bytes;
+  wake(header.to_place);
 }
 
 // Includes only the last bytes of addresses: the others may be random, whatever the seed.
@@ -308,23 +422,40 @@ void Network::trace(const Endpoint& from, const Endpoint& to, uint32_t length,
 Port::Port(std::shared_ptr<Network> network, const Settings& settings)
     : network_(std::move(network)),
       settings_(settings),
+      impairment_(settings.impairment),
       held_(frame_count, settings.lateness),
-      inbox_(16 * 1024) {}
+      inbox_(16 * 1024) {
+  if (network_->switches() == nullptr) return;
+  // The cable of the host has these.
+  impairment_.bits_per_second = 0;
+  impairment_.mark_bytes = 0;
+  impairment_.delay = {};
+}
 
 Result<std::unique_ptr<PacketPort>> Port::open(const std::shared_ptr<Network>& network,
                                                const Settings& settings) {
-  if (settings.star && !network->use_star()) {
+  if (settings.switches && !network->use_switches(*settings.switches)) {
     return Error{Status::invalid_argument,
                  "sim: this network has devices and no switch. Fix: give topology=star to the "
                  "first device that is opened"};
+  }
+  const Switches* const switches = network->switches();
+  if (switches != nullptr && packet_bytes(settings.mtu) > switches->settings().packet_bytes) {
+    return Error{Status::invalid_argument,
+                 "sim: the switches of this network forward no packets with mtu=" +
+                     std::to_string(settings.mtu) +
+                     ", because their first device has a smaller mtu. Fix: give each device the "
+                     "mtu of the first one"};
   }
   std::unique_ptr<Port> port(new Port(network, settings));
   Status status = Status::ok;
   const Endpoint self = network->add(*port, settings.address, status);
   if (status == Status::no_resources) {
-    return Error{status, "sim: the switch of this network has " + std::to_string(Star::most_ports) +
-                             " ports, and had as many addresses. Fix: open devices at earlier "
-                             "addresses again, by address="};
+    return Error{status, "sim: the topology of this network has " +
+                             std::to_string(switches->hosts()) +
+                             " hosts, and had as many addresses. Fix: open devices at earlier "
+                             "addresses again, by address=, or give the first device a larger "
+                             "topology"};
   }
   if (status != Status::ok) {
     return Error{status, "sim: another port of this network has the address " +
@@ -335,7 +466,7 @@ Result<std::unique_ptr<PacketPort>> Port::open(const std::shared_ptr<Network>& n
                   .mtu = settings.mtu,
                   .buffer_bytes = settings.buffer_bytes,
                   .reorders = settings.impairment.reorders(),
-                  .carries = {.ecn = true},
+                  .carries = {.ecn = true, .cci = switches != nullptr, .lbf = switches != nullptr},
                   .scheduling_delay = settings.scheduling_delay,
                   .description = "simulated network, virtual time",
                   .settings = settings.options};
@@ -407,7 +538,9 @@ size_t Port::receive(std::span<RxFrame> frames, Time) {
                        .bytes = header.bytes,
                        .cookie = packet,
                        .from = &header.from,
-                       .ecn = header.ecn};
+                       .ecn = header.ecn,
+                       .cci = header.cci,
+                       .switch_queue = header.switch_queue};
   }
   counters_.frames_received += count;
   counters_.calls_received += count > 0;

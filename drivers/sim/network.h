@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/prng.h"
@@ -12,7 +14,8 @@
 #include "drivers/frame_pool.h"
 #include "drivers/impairment.h"
 #include "drivers/lateness.h"
-#include "drivers/sim/star.h"
+#include "drivers/sim/switches.h"
+#include "drivers/sim/wakes.h"
 
 namespace urma::drivers::sim {
 
@@ -32,9 +35,9 @@ class Network final : public VirtualClock {
   // Any thread may call it.
   static std::shared_ptr<Network> named(const std::string& name, uint64_t seed);
 
-  // Puts a switch into the middle of the network, through which all packets go from then on.
-  // Returns false if there is none, and there are ports already.
-  bool use_star();
+  // Puts switches into the middle of the network, through which all packets go from then on.
+  // Returns false if there are none, and there are ports already. Later calls change nothing.
+  bool use_switches(const Switches::Settings& settings);
 
   // VirtualClock
   Time now() const override { return now_; }
@@ -64,8 +67,14 @@ class Network final : public VirtualClock {
   // transport header.
   uint64_t trace_hash() const { return trace_hash_; }
   uint64_t packets_sent() const { return sent_; }
-  // Returns the switch of topology=star, or null.
-  Star* star() { return star_.get(); }
+  // Returns the switches of `topology=`, or null.
+  Switches* switches() { return switches_.get(); }
+  // Returns the host of the switches that has this address; `none` if there is none.
+  uint32_t host_of(const Endpoint& at) const;
+  // Returns the counters of the line from the switches to an address that was opened.
+  fabric::LaneCounters counters_to(const Endpoint& at);
+  // Returns the number of packets that were lost because the network holds no more at a time.
+  uint64_t overflowed() const { return overflowed_; }
   // Returns the number of packets that were delivered with flipped bits.
   uint64_t corrupted() const { return corrupted_; }
 
@@ -73,9 +82,10 @@ class Network final : public VirtualClock {
   friend class Port;
   friend class ClockedPort;
 
+  static constexpr uint32_t none = UINT32_MAX;
   static constexpr uint32_t packets = 64 * 1024;
 
-  enum class Happens : uint8_t { packet_arrives, port_is_due, owner_wakes, packet_at_switch };
+  enum class Happens : uint8_t { packet_arrives, port_is_due, owner_wakes, packet_leaves };
   struct Event {
     Time at;
     uint64_t order;
@@ -90,20 +100,30 @@ class Network final : public VirtualClock {
   struct Packet {
     Endpoint from;
     Endpoint to;
+    uint32_t from_place;
+    uint32_t to_place;  // `none` if the network did not know the address yet
     uint32_t bytes;
     bool corrupt;
     Ecn ecn;
+    uint8_t switch_queue = 0;
+    uint16_t cci = 0;
   };
   struct Engine {
-    Driven* driven;
-    std::vector<Endpoint> at;
-    Time next;
+    Driven* driven = nullptr;  // null once detached
+    Time next{};
     Duration most_late{};  // `scheduling_delay` of its ports
     bool stopped = false;
-
-    bool lives_at(const Endpoint& endpoint) const {
-      return std::find(at.begin(), at.end(), endpoint) != at.end();
-    }
+  };
+  // An address of the network: what is there, and how its packets get there.
+  struct Place {
+    Endpoint at;
+    Port* port = nullptr;
+    std::vector<uint32_t> engines = {};  // indices
+    uint32_t host = none;                // of the switches
+    bool dead = false;
+  };
+  struct Hash {
+    size_t operator()(const Endpoint& at) const;
   };
   struct Cut {
     Endpoint from;
@@ -111,24 +131,29 @@ class Network final : public VirtualClock {
     size_t longest;
   };
 
+  uint32_t find(const Endpoint& at) const;
+  uint32_t place_of(const Endpoint& at);
   Endpoint add(Port& port, const Eid& wanted, Status& status);
+  bool add_host(Place& place, const Port& port);
   void remove(Port& port);
   void add(ClockedPort& port);
   void remove(ClockedPort& port);
   void transmit(Port& from, const TxFrame& frame);
-  void wake(const Endpoint& at);
+  void wake(uint32_t place);
+  void plan(uint32_t engine);
+  void run(uint32_t engine);
   void run_port_at(Port& port, Time at);
-  bool dead(const Endpoint& at) const;
   void hear_bells();
   Duration late(const Engine& engine);
   Time next_event() const;
+  void advance(Time to);
   void handle(const Event& event);
+  void leave(uint32_t packet);
   void deliver(uint32_t packet);
-  void forward(uint32_t packet);
   // `bytes`: the part of the packet that is the same in each run.
   void trace(const Endpoint& from, const Endpoint& to, uint32_t length,
              std::span<const std::byte> bytes);
-  bool severed(const Endpoint& from, const Endpoint& to, size_t bytes) const;
+  bool severed(uint32_t from, uint32_t to, size_t bytes) const;
   std::byte* bytes_of(uint32_t packet) {
     return storage_.data() + size_t{packet} * packet_capacity;
   }
@@ -139,6 +164,7 @@ class Network final : public VirtualClock {
   uint64_t order_ = 0;
   uint64_t sent_ = 0;
   uint64_t corrupted_ = 0;
+  uint64_t overflowed_ = 0;
   uint64_t trace_hash_ = 0xcbf29ce484222325;
   std::priority_queue<Event, std::vector<Event>, Later> events_;
   Region storage_;
@@ -147,12 +173,21 @@ class Network final : public VirtualClock {
   std::vector<Port*> ports_;                 // null once removed
   std::vector<ClockedPort*> clocked_ports_;  // null once removed
   std::vector<Engine> engines_;
-  std::unique_ptr<Star> star_;  // null unless topology=star
+  std::unordered_map<const Driven*, uint32_t> engine_of_;
+  Wakes wakes_;  // of engines that are not stopped
+  std::vector<Place> places_;
+  std::unordered_map<Endpoint, uint32_t, Hash> place_of_;
+  std::unique_ptr<Switches> switches_;  // null without a topology
+  uint32_t hosts_ = 0;                  // of the switches, that have an address
   std::vector<Cut> cuts_;
-  std::vector<Endpoint> dead_;
   std::vector<std::byte> leaving_;  // the packet that `on_leave` is called with
   uint32_t next_address_ = 1;
 };
+
+// The bytes of a packet with a payload of `mtu` bytes, at most.
+constexpr uint32_t packet_bytes(uint32_t mtu) {
+  return mtu + TxFrame::head_room + TxFrame::tail_room;
+}
 
 // A port of the network, which it keeps alive. Only the thread that runs the engine calls it.
 class Port final : public PacketPort {
@@ -164,7 +199,8 @@ class Port final : public PacketPort {
     Impairment impairment;
     Lateness lateness;
     Duration scheduling_delay{};
-    bool star = false;         // the network must have a switch
+    // If set, the network must have switches. The settings are those of the first such port.
+    std::optional<Switches::Settings> switches = {};
     SettingList options = {};  // the options as they were read, for PortFacts::settings
   };
   static Result<std::unique_ptr<PacketPort>> open(const std::shared_ptr<Network>& network,
@@ -194,9 +230,11 @@ class Port final : public PacketPort {
   const Settings settings_;
   PortFacts facts_;
   PortCounters counters_;
-  ImpairedLine line_;  // for the impairment of this port
-  ImpairedLine wire_;  // for that of the network, of packets that this port sends
+  ImpairedLine line_;      // for the impairment of this port
+  ImpairedLine wire_;      // for that of the network, of packets that this port sends
+  Impairment impairment_;  // without what the cable of a host of the switches has
   uint32_t index_ = 0;
+  uint32_t place_ = 0;
   FramePool pool_{frame_count};
   LateFrames held_;  // frames in the device
   Time planned_ = never;

@@ -52,6 +52,7 @@ TEST_CASE(
         }
       }
       same = same && queue.size() == model.size();
+      same = same && queue.next() == (model.empty() ? never : model.begin()->at);
     }
     REQUIRE(same);
   }

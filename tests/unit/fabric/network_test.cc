@@ -82,6 +82,58 @@ TEST_CASE("32 senders to one receiver get exactly the rate of its line") {
   CHECK(counters.drops[static_cast<size_t>(Drop::buffer_full)] > 0);
 }
 
+// Counts what a network says of each packet.
+class Counts final : public Watcher {
+ public:
+  void accepted(uint32_t, uint32_t, const Packet&, Time) override { ++accepted_packets; }
+  void lost(const Packet& packet) override { lost_handles += packet.handle; }
+
+  uint64_t accepted_packets = 0;
+  uint64_t lost_handles = 0;
+};
+
+TEST_CASE("a watcher learns of each packet that is accepted, and of each that is lost") {
+  // With one lane, and with departures that are decided later.
+  for (const uint32_t lanes : {1u, 2u}) {
+    INFO(lanes << " lanes");
+    Network network(star(3, {.delay = 1us}),
+                    {.switches = {.lanes = lanes}, .each_port = {.queue_bytes = 4 * mtu}});
+    Counts counts;
+    network.watch(&counts);
+    for (uint64_t i = 0; i < 10; ++i) {
+      for (const uint32_t from : {1u, 2u}) {
+        Packet packet = packet_between(from, 0, mtu);
+        packet.handle = 1;
+        network.send(from, packet);
+      }
+    }
+    Network::Happening it;
+    uint64_t arrived = 0;
+    while (network.next_event() < Time(2000ns) && network.next(Time(2000ns), it)) ++arrived;
+    CHECK(counts.lost_handles == 0);
+    network.cut(0, true);
+    while (network.next(never, it)) ++arrived;
+    CHECK(network.next_event() == never);
+    CHECK(counts.lost_handles > 0);
+    CHECK(arrived + counts.lost_handles == 20);
+  }
+}
+
+TEST_CASE("a host with another cable has its rate and delay in both directions") {
+  Network network(star(3, {.bytes_per_second = 1'000'000'000, .delay = 1us}), {});
+  network.set_cable(0, {.bytes_per_second = 2'000'000'000, .delay = 5us}, {});
+  const auto time_from_to = [&](uint32_t from, uint32_t to) {
+    const Time begun = network.now();
+    network.send(from, packet_between(from, to, 1000));
+    Network::Happening it;
+    REQUIRE(network.next(never, it));
+    return network.now() - begun;
+  };
+  CHECK(time_from_to(1, 2) == 2 * (1us + 1us));
+  CHECK(time_from_to(0, 1) == 500ns + 5us + 1us + 1us);
+  CHECK(time_from_to(1, 0) == 500ns + 5us + 1us + 1us);
+}
+
 TEST_CASE("in a parking lot, each hop carries what its sources offer, up to the rate of the line") {
   const CableKind cable{.bytes_per_second = 1'000'000'000, .delay = 1us};
   const ParkingLot lot{.hops = 3, .pairs = 1, .host_cable = cable, .trunk_cable = cable};
