@@ -1,0 +1,144 @@
+#include "apps/urma_sim/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "apps/common/command_line.h"
+#include "congestion/controller.h"
+
+namespace urma::apps::simulation {
+namespace {
+
+using Asked = apps::CommandLine::Asked;
+
+constexpr std::string_view screen =
+    R"(urma_sim - what would a network do to many hosts of liburma? In virtual time, and repeatable
+
+  urma_sim --scenario I1 --cc caqm_r                 8 hosts send to one
+  urma_sim --scenario I3 --cc ldcp --senders 32      32 transfers to one host, which end
+  urma_sim --scenario I1 --topology leaf_spine       the same over two tiers of switches
+
+  --scenario NAME   I1 incast   I2 at 400 Gb/s   I3 flows that end   J1 flows join and leave
+                    L1 parking lot   M1 mixed round trips   X1 a slower switch without port meters
+                    X2 no port meters, no marks   X3 only marks
+  --cc NAME         congestion control: aimd, fixed, ldcp, dcqcn, caqm_w, caqm_r     (aimd)
+  --topology NAME   star, parking or leaf_spine                                      (scenario)
+  --senders N       hosts that send                                                  (scenario)
+  --rate RATE       of each cable: 40Gbit, 100Gbit                                   (scenario)
+  --rtt US          the round trip without queues, in microseconds                   (scenario)
+  --message BYTES   the size of each write: 4K, 1M                                   (scenario)
+  --flow BYTES      I3: the bytes of each flow                                       (2M)
+  --duration US     virtual time that is measured, in microseconds; I3: at most      (scenario)
+  --seed N          another seed is another run; the same one repeats it             (1)
+  --json            print the results as JSON
+  --trace-hash      print only the hash of everything that was delivered
+  --version
+
+Each host is a device of liburma with its whole transport, in this process. Switches have a queue of
+4 MiB for each port, marks that suit --cc, and port meters if --cc has them. Flows first write once,
+so that channels exist, and then all begin.
+
+Exit codes
+  0 ok   1 error   2 usage   130 Ctrl-C
+)";
+
+// Bits per second, in powers of ten.
+struct Rate {
+  std::optional<uint64_t> read(std::string_view word) const {
+    double number = 0;
+    const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), number);
+    const std::string_view unit = word.substr(static_cast<size_t>(end - word.data()));
+    const double bits = number * (unit == "Mbit" ? 1e6 : unit == "Gbit" ? 1e9 : 0);
+    if (failure != std::errc{} || !(bits >= 1e8 && bits <= 8e11)) return std::nullopt;
+    return static_cast<uint64_t>(bits / 8);
+  }
+  std::string valid() const { return "100Mbit to 800Gbit, as 2.5Gbit or 100Gbit"; }
+};
+
+struct ShapeName {
+  std::optional<Switches::Shape> read(std::string_view word) const {
+    return Switches::shape_of(word);
+  }
+  std::string valid() const { return "one of star, parking, leaf_spine"; }
+};
+
+std::string names_of(const std::vector<Switches::Shape>& shapes) {
+  std::string names;
+  for (const Switches::Shape shape : shapes) {
+    names += fmt::format("{}{}", names.empty() ? "" : " or ", Switches::name_of(shape));
+  }
+  return names;
+}
+
+void check(const Options& options, bool flow_given) {
+  const Scenario& scenario = *options.scenario;
+  const Choice& choice = options.choice;
+  if (std::ranges::find(scenario.shapes, choice.shape) == scenario.shapes.end()) {
+    usage(fmt::format("--topology: scenario {} has no {}. Fix: give {}", scenario.name,
+                      Switches::name_of(choice.shape), names_of(scenario.shapes)));
+  }
+  if (scenario.name == "L1" && choice.senders != scenario.usual.senders) {
+    usage("--senders: scenario L1 always has 8 flows. Fix: leave --senders out");
+  }
+  if (choice.senders > scenario.most_senders) {
+    usage(fmt::format("--senders: {} is too many for scenario {}. Fix: give 1 to {}",
+                      choice.senders, scenario.name, scenario.most_senders));
+  }
+  if (flow_given && scenario.usual.flow_bytes == 0) {
+    usage(
+        fmt::format("--flow: flows of scenario {} have no end. Fix: use --scenario I3, or leave "
+                    "--flow out",
+                    scenario.name));
+  }
+  if (choice.flow_bytes % choice.message_bytes != 0) {
+    usage("--flow: a flow is a whole number of messages. Fix: give a multiple of --message");
+  }
+}
+
+}  // namespace
+
+std::string help() { return std::string(screen); }
+
+Options parse_options(int count, char** arguments) {
+  Options options;
+  Choice given;
+  const congestion::ControllerKind* control = congestion::find_controller("aimd");
+  uint64_t rtt_us = 0, duration_us = 0;
+  apps::CommandLine line("urma_sim");
+  line.value("--scenario", options.scenario, apps::OneOf{scenarios()});
+  line.value("--cc", control, apps::OneOf{congestion::controllers()});
+  line.value("--topology", given.shape, ShapeName{});
+  line.value("--senders", given.senders, apps::WholeNumber{1, 128});
+  line.value("--rate", given.bytes_per_second, Rate{});
+  line.value("--rtt", rtt_us, apps::WholeNumber{2, 10'000});
+  line.value("--message", given.message_bytes, apps::Bytes{1 << 20});
+  line.value("--flow", given.flow_bytes, apps::Bytes{1 << 30});
+  line.value("--duration", duration_us, apps::WholeNumber{10, 1'000'000});
+  line.value("--seed", given.seed, apps::WholeNumber{0, UINT32_MAX});
+  line.flag("--json", options.json);
+  line.flag("--trace-hash", options.only_hash);
+  if (const Asked asked = line.parse(count, arguments); asked != Asked::nothing) {
+    options.mode = asked == Asked::help ? Options::Mode::help : Options::Mode::version;
+    return options;
+  }
+  if (options.scenario == nullptr) {
+    usage(fmt::format("--scenario is missing. Fix: give {}", apps::OneOf{scenarios()}.valid()));
+  }
+  options.mode = Options::Mode::run;
+  Choice& choice = options.choice = options.scenario->usual;
+  choice.cc = control->name;
+  choice.shape = line.given("--topology") ? given.shape : options.scenario->shapes.front();
+  if (given.senders > 0) choice.senders = given.senders;
+  if (given.bytes_per_second > 0) choice.bytes_per_second = given.bytes_per_second;
+  if (given.message_bytes > 0) choice.message_bytes = given.message_bytes;
+  if (given.flow_bytes > 0) choice.flow_bytes = given.flow_bytes;
+  if (rtt_us > 0) choice.rtt = std::chrono::microseconds(rtt_us);
+  if (duration_us > 0) choice.duration = std::chrono::microseconds(duration_us);
+  choice.seed = given.seed;
+  check(options, line.given("--flow"));
+  return options;
+}
+
+}  // namespace urma::apps::simulation

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "apps/urma_sim/options.h"
+#include "apps/urma_sim/run.h"
+
+namespace urma::apps::simulation {
+
+// README.md describes the fields.
+nlohmann::json report_json(const Options& options, const Plan& plan, const Result& result);
+std::string report_text(const Options& options, const Plan& plan, const Result& result);
+std::string hash_text(uint64_t hash);
+
+}  // namespace urma::apps::simulation

@@ -1,0 +1,183 @@
+#include "apps/urma_sim/run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "apps/common/failure.h"
+#include "apps/urma_sim/world.h"
+#include "base/clock.h"
+
+namespace urma::apps::simulation {
+namespace {
+
+double in_seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
+
+void go(World& world, Duration time) {
+  if (!world.run(time))
+    throw Failure(Exit::interrupted,
+                  "Ctrl-C ended the run, which has no results yet. Fix: give a "
+                  "shorter --duration");
+}
+
+std::vector<uint64_t> delivered(const World& world) {
+  std::vector<uint64_t> bytes;
+  for (const World::Progress& one : world.flows()) bytes.push_back(one.delivered);
+  return bytes;
+}
+
+// Jain's index of values; 0 if all are 0.
+double jain_of(std::span<const double> values) {
+  double sum = 0, squares = 0;
+  for (const double value : values) {
+    sum += value;
+    squares += value * value;
+  }
+  return squares == 0 ? 0 : sum * sum / (static_cast<double>(values.size()) * squares);
+}
+
+// Runs one phase of J1, and returns the round trips after which the flows from `first` to `last`
+// have equal shares of a used line in each window of five round trips; infinity if that is never.
+double settling(World& world, const Choice& choice, uint32_t first, uint32_t last) {
+  constexpr int64_t window_rounds = 5;
+  double settled = 0;
+  for (int64_t at = 0; at < phase_rounds; at += window_rounds) {
+    const auto before = delivered(world);
+    go(world, window_rounds * choice.rtt);
+    const auto after = delivered(world);
+    std::vector<double> got;
+    for (uint32_t i = first; i < last; ++i)
+      got.push_back(static_cast<double>(after[i] - before[i]));
+    const double used = std::accumulate(got.begin(), got.end(), 0.0) /
+                        (choice.bdp() * static_cast<double>(window_rounds));
+    if (jain_of(got) < 0.95 || used < 0.85) settled = static_cast<double>(at + window_rounds);
+  }
+  return settled < static_cast<double>(phase_rounds) ? settled
+                                                     : std::numeric_limits<double>::infinity();
+}
+
+void run_phases(World& world, const Choice& choice, Result& result) {
+  for (uint32_t i = 0; i < choice.senders; ++i) {
+    result.join_rounds = std::max(result.join_rounds, settling(world, choice, 0, i + 1));
+  }
+  for (uint32_t i = 0; i + 1 < choice.senders; ++i) {
+    result.leave_rounds =
+        std::max(result.leave_rounds, settling(world, choice, i + 1, choice.senders));
+  }
+}
+
+uint64_t quantile(const fabric::QueueHistogram& histogram, double share) {
+  const uint64_t all = std::accumulate(histogram.begin(), histogram.end(), uint64_t{0});
+  uint64_t sum = 0;
+  for (size_t i = 0; i < histogram.size(); ++i) {
+    sum += histogram[i];
+    if (all > 0 && static_cast<double>(sum) >= share * static_cast<double>(all)) {
+      return (uint64_t{1} << i) - 1;
+    }
+  }
+  return 0;
+}
+
+Switches::Port observed(World& world, const Plan& plan) {
+  Switches& switches = *world.network().switches();
+  if (!plan.trunk) return switches.port_to(plan.observed);
+  return {switches.network().switch_at(plan.trunk->node), plan.trunk->port};
+}
+
+fabric::QueueHistogram histogram_of(World& world, const Plan& plan) {
+  const Switches::Port port = observed(world, plan);
+  return *port.at.histogram(port.number, 0);
+}
+
+void read_queue(World& world, const Plan& plan, const fabric::QueueHistogram& before,
+                Result::Queue& queue) {
+  const Switches::Port port = observed(world, plan);
+  port.at.settle(port.number, world.now());
+  queue.most = port.at.counters(port.number, 0).most_queue;
+  queue.histogram = histogram_of(world, plan);
+  for (size_t i = 0; i < before.size(); ++i) queue.histogram[i] -= before[i];
+  queue.p50 = quantile(queue.histogram, 0.5);
+  queue.p99 = quantile(queue.histogram, 0.99);
+  queue.p999 = quantile(queue.histogram, 0.999);
+}
+
+void read_counters(World& world, Result& result) {
+  for (fabric::Switch& at : world.network().switches()->network().switches()) {
+    for (uint32_t port = 0; port < at.settings().ports; ++port) {
+      at.settle(port, world.now());
+      const fabric::LaneCounters& lane = at.counters(port, 0);
+      result.marked += lane.marked;
+      result.congested += lane.congested;
+      for (const uint64_t drops : at.counters(port).drops) result.dropped += drops;
+    }
+  }
+  const Statistics all = world.statistics();
+  result.packets = all.packets_sent;
+  result.retransmitted = all.retransmitted;
+  result.timeouts = all.retransmission_timeouts;
+  result.trace_hash = world.network().trace_hash();
+  const Setting control = world.control();
+  result.control = control.value;
+  result.why = control.source;
+}
+
+// `seconds`: in which the flows have delivered what they have more than `before`.
+void read_flows(const World& world, const Plan& plan, const Choice& choice,
+                const std::vector<uint64_t>& before, double seconds, Result& result) {
+  const double rate = static_cast<double>(choice.bytes_per_second);
+  const double alone = static_cast<double>(choice.flow_bytes) / rate + in_seconds(choice.rtt);
+  std::vector<double> rates;
+  double last = 0;
+  for (size_t i = 0; i < plan.flows.size(); ++i) {
+    const Flow& flow = plan.flows[i];
+    const World::Progress& one = world.flows()[i];
+    Result::FlowResult out{.from = flow.from, .to = flow.to, .fair_share = flow.fair_share};
+    out.bytes_per_second = static_cast<double>(one.delivered - before[i]) / seconds;
+    if (choice.flow_bytes > 0 && one.finished != never) {
+      out.seconds = in_seconds(one.finished - one.begun);
+      out.slowdown = out.seconds / alone;
+      out.bytes_per_second = static_cast<double>(choice.flow_bytes) / out.seconds;
+      last = std::max(last, in_seconds(one.finished - world.begun()));
+    }
+    result.complete = result.complete && (choice.flow_bytes == 0 || one.finished != never);
+    if (flow.fair_share > 0) {
+      result.off_fair =
+          std::max(result.off_fair, std::abs(out.bytes_per_second / (flow.fair_share * rate) - 1));
+    }
+    rates.push_back(out.bytes_per_second);
+    result.flows.push_back(out);
+  }
+  result.jain = jain_of(rates);
+  const auto capacity = static_cast<double>(plan.capacity);
+  if (choice.flow_bytes == 0 && capacity > 0) {
+    result.utilisation = std::accumulate(rates.begin(), rates.end(), 0.0) / capacity;
+  } else if (choice.flow_bytes > 0 && result.complete) {
+    const double all = static_cast<double>(choice.flow_bytes * plan.flows.size()) / capacity;
+    result.last_over_ideal = last / (all + in_seconds(choice.rtt) / 2);
+    result.utilisation = all / last;
+  }
+}
+
+}  // namespace
+
+Result run(const Plan& plan, const Choice& choice) {
+  const Time began = read_clock();
+  World world(plan, choice);
+  world.connect();
+  const bool ends = choice.flow_bytes > 0;
+  if (!ends && !plan.phases) go(world, plan.warm_up);
+  Result result;
+  const auto before = delivered(world);
+  const auto histogram = histogram_of(world, plan);
+  const Time from = world.now();
+  plan.phases ? run_phases(world, choice, result) : go(world, plan.duration);
+  read_queue(world, plan, histogram, result.queue);
+  read_flows(world, plan, choice, before, in_seconds(world.now() - from), result);
+  read_counters(world, result);
+  result.virtual_seconds = in_seconds(world.now() - world.begun());
+  result.seconds = in_seconds(read_clock() - began);
+  return result;
+}
+
+}  // namespace urma::apps::simulation

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/urma_sim/scenario.h"
+#include "fabric/switch.h"
+
+namespace urma::apps::simulation {
+
+// The measurements of a run.
+struct Result {
+  struct FlowResult {
+    uint32_t from = 0;
+    uint32_t to = 0;
+    double bytes_per_second = 0;  // while it was measured
+    double fair_share = 0;        // of a cable; 0: not known
+    double seconds = 0;           // of a flow that has ended; 0: it has not
+    double slowdown = 0;          // of a flow that has ended: its time beside that alone
+  };
+  // The queue at the port of the observed host, in bytes, as packets met it.
+  struct Queue {
+    uint32_t most = 0;
+    uint64_t p50 = 0, p99 = 0, p999 = 0;  // bounds: powers of two, minus 1
+    fabric::QueueHistogram histogram{};
+  };
+
+  std::string control;  // in effect
+  std::string why;      // and why, if it is not the one that was asked for
+  std::vector<FlowResult> flows;
+  Queue queue;
+  double utilisation = 0;  // of what all flows can have; 0: not known
+  double jain = 0;         // of the shares
+  double off_fair = 0;     // the largest difference to a fair share, as a fraction of it
+  bool complete = true;    // all flows with an end have ended
+  double last_over_ideal = 0;
+  double join_rounds = 0, leave_rounds = 0;  // J1; infinity: it never settled
+  uint64_t marked = 0;                       // by ECN, at all switches
+  uint64_t congested = 0;                    // packets that port meters answered with C
+  uint64_t dropped = 0;
+  uint64_t packets = 0;  // that hosts have sent
+  uint64_t retransmitted = 0;
+  uint64_t timeouts = 0;
+  uint64_t trace_hash = 0;
+  double virtual_seconds = 0;
+  double seconds = 0;  // that the run took
+};
+
+// Runs the plan. Throws a Failure, also after Ctrl-C.
+Result run(const Plan& plan, const Choice& choice);
+
+}  // namespace urma::apps::simulation

@@ -1,0 +1,152 @@
+#include "apps/urma_sim/world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "apps/common/failure.h"
+#include "apps/common/interrupt.h"
+
+namespace urma::apps::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* network_name = "urma_sim";
+// The bytes that a flow keeps outstanding: more than a line and its queue hold.
+constexpr uint64_t outstanding_bytes = uint64_t{8} << 20;
+constexpr uint64_t most_berths = 512, least_berths = 8;
+constexpr Duration patience = 1s;
+
+uint32_t berths_for(uint64_t message_bytes) {
+  return static_cast<uint32_t>(
+      std::clamp(outstanding_bytes / message_bytes, least_berths, most_berths));
+}
+
+std::string device_of(const HostCable& cable) {
+  return fmt::format("sim:{}?rate={}Kbit&delay={}ns&queue=4M&mtu={}", network_name,
+                     cable.bytes_per_second / 125, cable.delay.count(), mtu);
+}
+
+}  // namespace
+
+World::World(const Plan& plan, const Choice& choice)
+    : plan_(plan),
+      choice_(choice),
+      data_(choice.message_bytes),
+      network_(drivers::sim::Network::named(network_name, choice.seed)),
+      progress_(plan.flows.size()) {
+  network_->use_switches(plan.switches);
+  const DeviceOptions options{.congestion = std::string(choice.cc), .observable = false};
+  for (const HostCable& cable : plan.hosts) {
+    Device device = must(open(device_of(cable), options), "opening a host");
+    std::vector<std::byte> memory(choice.message_bytes);
+    Segment segment = must(device.register_memory(memory), "registering memory");
+    hosts_.push_back({std::move(device), std::move(memory), std::move(segment)});
+  }
+  for (const Flow& flow : plan.flows) {
+    Device& from = hosts_[flow.from].device;
+    Jetty jetty = must(from.jetty({.berths = berths_for(choice.message_bytes)}), "making a Jetty");
+    senders_.push_back({std::move(jetty), must(from.import(hosts_[flow.to].segment.descriptor()),
+                                               "importing memory")});
+  }
+}
+
+void World::connect() {
+  for (Sender& sender : senders_) {
+    const std::span<const std::byte> first = std::span(data_).first(1);
+    if (sender.jetty.post(write(first, sender.target.segment)) != 1) {
+      throw Failure(Exit::error, "connecting: a flow could not write. Fix: report this");
+    }
+  }
+  for (Sender& sender : senders_) {
+    const auto ended = sender.jetty.wait(patience);
+    if (ended.empty() || !ended[0].ok()) {
+      throw Failure(Exit::error,
+                    "connecting: a flow got no answer within 1 s of virtual time. Fix: give a "
+                    "larger --rate, or fewer --senders");
+    }
+  }
+  begun_ = now();
+}
+
+// Posts as much as there is room for.
+void World::feed(uint32_t flow) {
+  Progress& progress = progress_[flow];
+  const Flow& planned = plan_.flows[flow];
+  if (now() < begun_ + planned.start) return;
+  if (progress.begun == never) progress.begun = now();
+  Sender& sender = senders_[flow];
+  const auto work = write(std::span<const std::byte>(data_), sender.target.segment);
+  while (choice_.flow_bytes == 0 || progress.posted < choice_.flow_bytes) {
+    if (sender.jetty.post(work) != 1) return;
+    progress.posted += choice_.message_bytes;
+  }
+}
+
+// A host that leaves does so at once, with all that it has posted.
+bool World::has_left(uint32_t flow) {
+  const Flow& planned = plan_.flows[flow];
+  if (planned.stop == Duration::max() || now() < begun_ + planned.stop) return false;
+  network_->stop(hosts_[planned.from].device.endpoint(), true);
+  return true;
+}
+
+void World::collect(uint32_t flow) {
+  Progress& progress = progress_[flow];
+  std::array<Completion, 64> ended;
+  while (const size_t count = senders_[flow].jetty.poll(ended)) {
+    for (const Completion& one : std::span(ended).first(count)) {
+      if (!one.ok()) throw failed_work("a flow", one.status);
+    }
+    progress.delivered += count * choice_.message_bytes;
+    if (choice_.flow_bytes > 0 && progress.delivered >= choice_.flow_bytes) {
+      progress.finished = now();
+    }
+  }
+}
+
+// Looks at the flows eight times in a round trip, and at least once in a microsecond.
+bool World::run(Duration time) {
+  const Duration each = std::min<Duration>(std::max<Duration>(choice_.rtt / 8, 100ns), 1us);
+  const Time until = now() + time;
+  while (now() < until) {
+    for (uint32_t i = 0; i < senders_.size(); ++i) {
+      if (has_left(i)) continue;
+      collect(i);
+      feed(i);
+    }
+    const Time next = std::min(until, now() + each);
+    while (now() < next) network_->step(next);
+    if (interrupted()) return false;
+    if (choice_.flow_bytes > 0 && finished()) break;
+  }
+  return true;
+}
+
+bool World::finished() const {
+  return std::ranges::none_of(progress_, [](const Progress& one) { return one.finished == never; });
+}
+
+Statistics World::statistics() {
+  Statistics all;
+  for (Host& host : hosts_) {
+    const Statistics one = must(host.device.stats(), "reading counters");
+    all.packets_sent += one.packets_sent;
+    all.retransmitted += one.retransmitted;
+    all.packets_marked += one.packets_marked;
+    all.acks_sent += one.acks_sent;
+    all.retransmission_timeouts += one.retransmission_timeouts;
+    all.notifications += one.notifications;
+  }
+  return all;
+}
+
+Setting World::control() {
+  for (const Setting& setting : must(hosts_[plan_.flows[0].from].device.settings(), "settings")) {
+    if (setting.name == "congestion") return setting;
+  }
+  return {};
+}
+
+}  // namespace urma::apps::simulation

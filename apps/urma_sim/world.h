@@ -1,0 +1,68 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/urma_sim/scenario.h"
+#include "drivers/sim/network.h"
+#include "urma/urma.hpp"
+
+namespace urma::apps::simulation {
+
+// The hosts of a plan, each a device with its transport, on a network with switches.
+class World {
+ public:
+  // The progress of one flow.
+  struct Progress {
+    uint64_t posted = 0;     // bytes
+    uint64_t delivered = 0;  // bytes that completions have reported
+    Time begun = never;
+    Time finished = never;  // of a flow with an end
+  };
+
+  World(const Plan& plan, const Choice& choice);
+
+  // Lets each flow write once, so that its channel exists. Throws a Failure if one cannot.
+  void connect();
+  // Runs for a while. Returns false if there was Ctrl-C.
+  bool run(Duration time);
+  // Returns whether all flows with an end have ended.
+  bool finished() const;
+
+  Time now() const { return network_->now(); }
+  // When the flows began: their starts are counted from here.
+  Time begun() const { return begun_; }
+  const std::vector<Progress>& flows() const { return progress_; }
+  // Returns the counters of all devices, added up.
+  Statistics statistics();
+  // Returns the control that the devices use, and why if it is not the one that was asked for.
+  Setting control();
+  drivers::sim::Network& network() { return *network_; }
+
+ private:
+  struct Host {
+    Device device;
+    std::vector<std::byte> memory;
+    Segment segment;
+  };
+  struct Sender {
+    Jetty jetty;
+    Imported target;
+  };
+
+  bool has_left(uint32_t flow);
+  void feed(uint32_t flow);
+  void collect(uint32_t flow);
+
+  const Plan& plan_;
+  const Choice choice_;
+  std::vector<std::byte> data_;  // that all flows write; outlives the devices
+  std::shared_ptr<drivers::sim::Network> network_;
+  std::vector<Host> hosts_;
+  std::vector<Sender> senders_;
+  std::vector<Progress> progress_;
+  Time begun_ = never;
+};
+
+}  // namespace urma::apps::simulation

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Tests urma_sim as people and scripts use it: urma_sim_test.py URMA_SIM"""
+
+import json
+import subprocess
+import sys
+
+from running import run_tests
+
+PROGRAM = sys.argv[1]
+SHORT = ("--duration", "400")
+# The fields of schema urma_sim/1.
+KEYS = """schema scenario topology cc cc_in_effect meter hosts senders bits_per_second rtt_us
+message_bytes flow_bytes seed complete utilisation jain off_fair last_over_ideal completion_us
+slowdown join_rounds leave_rounds queue marked congested dropped packets retransmitted timeouts
+flows trace_hash virtual_us seconds virtual_us_per_second""".split()
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=100)
+
+
+def simulated(*arguments):
+    done = run("--json", *arguments)
+    assert done.returncode == 0, done
+    result = json.loads(done.stdout)
+    assert sorted(result) == sorted(KEYS), result
+    assert result["schema"] == "urma_sim/1"
+    assert result["cc_in_effect"] == result["cc"], result
+    return result
+
+
+def test_each_incast_without_an_end():
+    for scenario, meter in (("I1", "caqm_r"), ("I2", "caqm_r"), ("M1", "caqm_r"), ("X1", "caqm_r"),
+                            ("X2", "none"), ("X3", "none")):
+        result = simulated("--scenario", scenario, "--cc", "caqm_r", *SHORT)
+        assert result["meter"] == meter, result
+        assert result["utilisation"] > 0.7 and result["utilisation"] < 1, result
+        assert result["jain"] > 0.5, result
+        assert result["retransmitted"] == 0 and result["dropped"] == 0, result
+        histogram = result["queue"]["histogram"]
+        assert sum(row["packets"] for row in histogram) > 100, result
+        assert (result["congested"] > 0) == (meter != "none"), result
+
+
+def test_flows_that_end():
+    result = simulated("--scenario", "I3", "--cc", "caqm_r", "--senders", "4", "--flow", "512K")
+    assert result["complete"] and 1 <= result["last_over_ideal"] < 1.5, result
+    assert len(result["flows"]) == 4
+    for flow in result["flows"]:
+        assert flow["completion_us"] > 0 and flow["slowdown"] >= 1, flow
+    assert result["slowdown"]["p50"] <= result["slowdown"]["p99"] <= result["slowdown"]["most"]
+    late = simulated("--scenario", "I3", "--duration", "20")
+    assert not late["complete"] and late["slowdown"]["p50"] is None, late
+
+
+def test_flows_join_and_leave():
+    result = simulated("--scenario", "J1", "--cc", "caqm_w", "--senders", "2")
+    assert result["join_rounds"] is not None and result["leave_rounds"] is not None, result
+
+
+def test_a_parking_lot():
+    result = simulated("--scenario", "L1", "--cc", "caqm_r", *SHORT)
+    assert result["topology"] == "parking" and len(result["flows"]) == 8, result
+    assert result["flows"][0]["fair_share"] == 0.2
+    assert result["off_fair"] < 0.5, result
+
+
+def test_two_tiers():
+    result = simulated("--scenario", "I1", "--cc", "caqm_r", "--topology", "leaf_spine",
+                       "--senders", "12", *SHORT)
+    assert result["utilisation"] > 0.7 and result["dropped"] == 0, result
+
+
+def test_the_order_of_controls():
+    """As in the model of flows (tests/congestion): hints, then marks, then loss."""
+    queues = [simulated("--scenario", "I1", "--cc", cc)["queue"]["p99_bytes"]
+              for cc in ("caqm_r", "ldcp", "aimd")]
+    assert queues == sorted(queues) and queues[0] < queues[2], queues
+
+
+def test_the_same_run_again():
+    hashes = {run("--scenario", "I1", "--cc", "caqm_r", "--trace-hash", "--seed", seed,
+                  *SHORT).stdout for seed in ("1", "1", "2")}
+    assert len(hashes) == 2 and all(len(one.strip()) == 16 for one in hashes), hashes
+
+
+def test_the_table():
+    done = run("--scenario", "I1", *SHORT)
+    assert done.returncode == 0 and "utilisation" in done.stdout, done
+    assert "us of virtual time in" in done.stdout and "trace hash" in done.stdout, done
+
+
+def test_bad_options():
+    for arguments, fix in (((), "give one of I1, I2, I3, J1, L1, M1, X1, X2, X3"),
+                           (("--scenario", "I9"), "I1, I2, I3"),
+                           (("--scenario", "I1", "--cc", "reno"), "aimd"),
+                           (("--scenario", "I1", "--topology", "ring"), "star, parking"),
+                           (("--scenario", "I1", "--topology", "parking"), "star or leaf_spine"),
+                           (("--scenario", "L1", "--senders", "4"), "leave --senders out"),
+                           (("--scenario", "J1", "--senders", "100"), "give 1 to 16"),
+                           (("--scenario", "I1", "--flow", "1M"), "--scenario I3"),
+                           (("--scenario", "I3", "--flow", "100K"), "multiple of --message"),
+                           (("--scenario", "I1", "--rate", "fast"), "100Gbit"),
+                           (("--scenario", "I1", "--senders", "0"), "1 to 128")):
+        done = run(*arguments)
+        assert done.returncode == 2 and not done.stdout, done
+        assert done.stderr.startswith("urma_sim: ") and fix in done.stderr, done
+
+
+run_tests(globals())
