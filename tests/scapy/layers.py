@@ -14,7 +14,7 @@ LAYERS = {"rtph": ub.RTPH, "utph": ub.UTPH, "ctph": ub.CTPH, "addresses": ub.UPI
           "cetph_ldcp": ub.LdcpCETPH, "cetph_caqm": ub.CaqmCETPH, "cetph_rate": ub.RateCETPH,
           "cetph_cnp": ub.CnpCETPH, "cci_caqm": ub.CaqmCCI, "cci_fecn_rtt": ub.FecnRttCCI,
           "cci_fecn": ub.FecnCCI, "nth_cna16": ub.Cna16NTH, "nth_cna24": ub.Cna24NTH,
-          "nth_ip": ub.IpNTH}
+          "nth_ip": ub.IpNTH, "link_word": ub.LinkWord, "link_control": ub.LinkControl}
 NAMES = {layer: name for name, layer in LAYERS.items()}
 
 

@@ -283,6 +283,47 @@ class IpNTH(Packet):
     ]
 
 
+# ---- datagrams between a device and a switch (OURS)
+
+
+class LinkWord(Packet):
+    name = "Link word"
+    fields_desc = [
+        BitField("form", 7, 4),
+        BitField("shortest", 0, 1),
+        BitField("per_packet", 0, 1),
+        BitField("reserved", 0, 2),
+        ByteField("version", 1),
+        ByteField("hops", 0),
+        BitField("switch_queue", 0, 6),  # UBQ
+        BitField("reserved2", 0, 2),
+    ]
+
+
+class LinkControl(Packet):
+    name = "Link control"
+    fields_desc = [
+        ByteField("type", 1),
+        X3BytesField("cna", 0),
+        ByteField("refusal", 0),
+        ByteField("mtu_log2", 0),
+        ShortField("lease_ms", 0),
+        XLongField("nonce", 0),
+        XLongField("cookie", 0),
+        XIntField("crc", 0),
+    ]
+
+
+def linked_headers(source, destination):
+    """Returns what the ICRC of a packet between these CNAs covers instead of addresses: the NTH,
+    with CCI and LBF as ones, because switches change them."""
+    return bytes(Cna24NTH(source=source, destination=destination, cci=0xffff, lbf=0xff, next=2))
+
+
+def linked_icrc(source, destination, body):
+    return zlib.crc32(linked_headers(source, destination) + body).to_bytes(4, "little")
+
+
 # ---- transaction layer (section 5)
 
 SEND, SEND_IMM, WRITE, WRITE_IMM, WRITE_NOTIFY, READ = 0x00, 0x01, 0x03, 0x04, 0x05, 0x06

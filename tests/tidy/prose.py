@@ -145,7 +145,7 @@ def self_test():
     finds("check", "# nobody\n", "check:1:")
     finds(".clang-tidy", "# nobody\n", ".clang-tidy:1:")
     finds("a.lua", 'local a = 1  -- nobody\n-- It is no\n-- name.\nf("by nobody")\n',
-          ":1:", ":2:", ":4:")
+          ":1:", ":1:", ":4:")
     finds("a.1", ".TH A 1\n.SH NAME\nIt is no\n.B name\nof a file.\n.TP\nOf two.\n", ":3:", ":7:")
     finds("a.h", "// who\n", **{LIST: "# a list\na.h 1\n"})
     finds("a.h", "// who\n", "allows 2, and there are 1", **{LIST: "a.h 2\n"})
