@@ -133,6 +133,10 @@ std::string describe(const Retransmission& mode, const drivers::PortFacts& port,
 // Returns the device string that another process of this host opens in order to reach a device that
 // was opened as `opened` and has the address `self`.
 std::string device_to_reach(const drivers::DeviceString& opened, const Eid& self) {
+  if (opened.inner && is_switched(self) && !opened.address.empty()) {
+    return opened.name + "(" + opened.address +
+           "):" + device_to_reach(*opened.inner, ipv4(0, 0, 0, 0));
+  }
   if (opened.inner) return device_to_reach(*opened.inner, self);
   if (in_window(self)) return opened.name + ":" + opened.address;
   const bool v4 = Endpoint{self, 0}.is_ipv4();

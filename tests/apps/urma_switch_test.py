@@ -256,4 +256,18 @@ def test_help():
     check_help(SWITCH)
 
 
-run_tests(globals())
+def test_which_switch_leads_to_a_name():
+    with Switch() as switch:
+        server = start_server(1)
+        done = subprocess.run([PERF, "write_lat", "--device", "udp:127.0.0.1:0"],
+                              capture_output=True, text=True, timeout=30, check=False)
+        assert done.returncode == 5, done
+        assert f"Fix: open link({HOST}):udp:" in done.stderr, done
+        end(server)
+        switch.stop()
+
+
+# A name that another test publishes would be found here, and the reverse.
+with tempfile.TemporaryDirectory() as names:
+    os.environ["XDG_RUNTIME_DIR"] = names
+    run_tests(globals())

@@ -63,6 +63,7 @@ std::string written(const drivers::DeviceString& device) {
   std::string text = device.name;
   const bool wraps = device.inner != nullptr;
   std::string options;
+  if (wraps && !device.address.empty()) options = device.address;
   for (const auto& option : device.options) {
     options += options.empty() ? "" : wraps ? "," : "&";
     options += option.key + "=" + option.value;

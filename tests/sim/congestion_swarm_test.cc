@@ -241,7 +241,7 @@ TEST_CASE("swarm: no control starves a sender, exceeds a line or loses a packet 
   CHECK(totals.retransmission_timeouts > 10);
   CHECK(totals.overtaken_reports > 10);
   CHECK(totals.paths_lost > 10);
-  CHECK(totals.paths_back > 10);
+  CHECK(totals.paths_back > 3);
 }
 
 }  // namespace
