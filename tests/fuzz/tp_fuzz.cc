@@ -147,7 +147,9 @@ class Script {
         const bool marked = (packet.bytes.back() & std::byte{3}) == std::byte{0};
         frames.back().ecn = marked ? Ecn::ce : Ecn::ect0;
         // Switches may have written anything.
-        frames.back().cci = static_cast<uint16_t>(load_be<2>(&packet.bytes.back() - 1));
+        if (packet.bytes.size() >= 2) {
+          frames.back().cci = static_cast<uint16_t>(load_be<2>(&packet.bytes.back() - 1));
+        }
       }
       if (!frames.empty()) end->transport.receive(frames, now_);
     }
