@@ -77,7 +77,7 @@ class Network {
   // Returns the end of a host's cable that is at a switch.
   Cable::End far_end(uint32_t host) const { return channels_[hosts_[host].channel].to; }
   // Cuts a cable of the topology, which loses all packets in its queues and on it, or mends it.
-  // Hosts at a cut cable send into the void.
+  // Packets of a host whose cable is cut are lost.
   void cut(uint32_t cable, bool severed);
 
   // Lets the watcher see all packets from now on. Null ends this.

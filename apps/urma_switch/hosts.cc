@@ -40,7 +40,7 @@ Hosts::Outcome Hosts::handle(const LinkControl& message, const Endpoint& from, T
 Hosts::Outcome Hosts::attach(const LinkControl& message, const Endpoint& from, Time now) {
   Outcome out;
   uint32_t port = port_of(from);
-  // The nonce of a device that is attached is known to it and the switch alone.
+  // Only the device, the switch and hosts that can read the packets between them know the nonce.
   const bool known = port != none && hosts_[port].nonce == message.nonce;
   const uint64_t cookie = cookie_for(from, message.nonce);
   if (!known && message.cookie != cookie) {

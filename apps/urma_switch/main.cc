@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "apps/common/interrupt.h"
 #include "apps/common/output.h"
 #include "apps/common/program.h"
@@ -53,7 +55,7 @@ Exit forward(Options options) {
       [&] {
         if (repeats && read_clock() >= next) {
           say(options, loop.forwarder(), at, begun);
-          next += interval;
+          next = read_clock() + interval;
         }
         return interrupted();
       },

@@ -122,10 +122,10 @@ std::string report_text(const Forwarder& forwarder, double seconds) {
   return out +
          fmt::format(
              "after {:.1f} s: {} attached ({} so far, {} aged out, {} refused); not forwarded: {} "
-             "malformed, {} of strangers\n",
+             "malformed, {} of strangers, {} without memory\n",
              seconds, forwarder.hosts().attached(), hosts.attached, hosts.aged_out,
              hosts.refused_taken + hosts.refused_full, counters.malformed + counters.misdirected,
-             counters.strangers);
+             counters.strangers, counters.no_memory);
 }
 
 }  // namespace urma::apps::switches

@@ -22,8 +22,8 @@ std::optional<LinkControl> Attachment::due(Time now) {
 
 void Attachment::handle(const LinkControl& message, Time now) {
   if (message.type == LinkMessage::unknown) {
-    // The switch has restarted, or this device was silent for too long. Anybody may have sent it,
-    // so the device only asks earlier, and not as often as it is told to.
+    // The switch has restarted, or this device was silent for too long. Any host may have sent the
+    // message, so it only brings the next question forward, at most once in `least_gap`.
     next_ = std::min(next_, std::max(now, sent_ == Time::min() ? now : sent_ + least_gap));
     return;
   }

@@ -4,14 +4,17 @@ namespace urma::drivers {
 namespace {
 
 void read_options(OptionReader& options, link::Settings& settings) {
-  uint64_t cna = settings.cna;
+  constexpr uint64_t not_given = UINT64_MAX;
+  uint64_t cna = not_given;
   options.number("cna", cna,
                  {"the address of the device at the switch, 1 to 16777215", "the switch chooses"});
-  if (cna > most_cna) options.refuse("cna", "a number from 1 to 16777215");
-  settings.cna = static_cast<uint32_t>(cna);
+  if (cna != not_given) {
+    if (cna == 0 || cna > most_cna) options.refuse("cna", "a number from 1 to 16777215");
+    settings.cna = static_cast<uint32_t>(cna);
+  }
   options.duration("late", settings.late,
-                   {"how late this process may run, on a machine that is busy: congestion control "
-                    "takes so much delay for no queue"});
+                   {"how late this process may run on a busy machine: congestion control does not "
+                    "take so much delay for a queue"});
 }
 
 Result<void> read_switch(const DeviceString& device, link::Settings& settings) {

@@ -47,7 +47,8 @@ class LinkPort final : public PacketPort {
   static constexpr uint32_t most_messages = 32;
   static constexpr uint32_t most_received = 2048;  // frames that are not released
 
-  // A frame of the inner port that is not one of this port's, or that reads memory of one.
+  // A frame that the inner port has not settled yet: a message to the switch, or a packet whose
+  // headers are in `frame`.
   struct Kept {
     uint64_t number;  // it has settled when the inner port has settled more frames than this
     TxFrame* frame;   // a message to the switch has none

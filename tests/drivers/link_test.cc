@@ -99,8 +99,9 @@ TEST_CASE("a link is refused if no switch answers, or if the device below is not
   CHECK(nothing.error().message.find("no switch answers at 127.0.0.1:9. Fix: ") !=
         std::string::npos);
   RunningSwitch running;
-  for (const std::string device : {"link(127.0.0.1):sim:link-test", "link(127.0.0.1):udp:[::1]:0",
-                                   "link():udp:", "link(127.0.0.1,cna=16777216):udp:"}) {
+  for (const std::string device :
+       {"link(127.0.0.1):sim:link-test", "link(127.0.0.1):udp:[::1]:0",
+        "link():udp:", "link(127.0.0.1,cna=0):udp:", "link(127.0.0.1,cna=16777216):udp:"}) {
     const auto refused = try_to_open(device);
     REQUIRE_FALSE(refused);
     CHECK(refused.status() == Status::invalid_argument);
