@@ -47,7 +47,8 @@ Signal CaqmW::ask(const Sent& event, bool may_increase) {
 // window: otherwise the larger ones would grow faster.
 double CaqmW::most_increase(double bytes) const {
   if (slow_start()) return bytes;
-  return window() < alpha * packet() ? small_growth * packet() : most_growth * window();
+  return window() < alpha * packet() ? small_growth * packet()
+                                     : std::min(most_growth * window(), bytes);
 }
 
 void CaqmW::obey(const Acknowledged& event, const Feedback& feedback) {

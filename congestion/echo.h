@@ -7,12 +7,6 @@
 
 namespace urma::congestion {
 
-// Returns the bytes between two values of a sequence that counts units of two bytes in 32 bits
-// (Ack_Seq, CE_Seq; UB 6.6.1), of which the second may have wrapped.
-inline uint64_t counted_bytes(uint32_t before, uint32_t after) {
-  return uint64_t{after - before} * 2;
-}
-
 // The receiver's half: sums up the signals that arrived since the last acknowledgement. It lies in
 // the channel, which calls `add` for each new packet and `take` for each acknowledgement. Sums that
 // reach what CETPH can hold (8 bits of marks, 16 of hints) stay there instead of wrapping to zero;

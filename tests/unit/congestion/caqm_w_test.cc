@@ -222,6 +222,32 @@ TEST_CASE("defect (d): without a switch, requests that nothing refused do not ru
   CHECK(window_without_a_switch<TrustingSender>() >= 400);
 }
 
+// Whatever switches write, the rate stays between 1/1024 packet in a round trip and the link's, and
+// one acknowledgement adds no more than slow start would.
+TEST_CASE("forged, zero and largest increases leave a rate that the link can do") {
+  for (const unsigned hint : {0, 1, 255, 256, 0xffff}) {
+    for (const uint32_t marked : {0, 1, 255}) {
+      for (const bool increase : {false, true}) {
+        Script<CaqmW> script;
+        for (int i = 0; i < 2000; ++i) {
+          script.now += 7us;
+          const double before = script.window();
+          script.acknowledge({.marked_packets = marked,
+                              .increase = increase,
+                              .switched = true,
+                              .hint = static_cast<uint16_t>(hint),
+                              .switch_queue = 255},
+                             100us);
+          REQUIRE(script.window() <= before + 1000);
+          REQUIRE(script.window() <= 400'000);
+          REQUIRE(script.controller.bytes_per_second() <= 1e9);
+          REQUIRE(script.controller.bytes_per_second() >= 0.97 / 100e-6);
+        }
+      }
+    }
+  }
+}
+
 // ---- the port
 
 constexpr PortSettings gigabyte_port{

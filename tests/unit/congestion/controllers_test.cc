@@ -150,6 +150,52 @@ TEST_CASE("a window never exceeds the receiver's buffer, and is never zero") {
   }
 }
 
+// A sender that waits for its departure times, whatever is reported: within its window, its packets
+// leave no faster than the link of the host, but for the lateness that it may make up for.
+TEST_CASE("whatever is reported, a paced sender does not exceed its link") {
+  using namespace std::chrono_literals;
+  constexpr double rate = 1e9;
+  const Settings settings{.packet_bytes = 4096, .bytes_per_second = rate, .base_rtt = 100us};
+  for (const ControllerKind& kind : controllers()) {
+    if (!kind.paces) continue;
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      INFO(kind.name << " seed " << seed);
+      Prng prng(seed);
+      Place place(kind, settings);
+      const Time begun{1s};
+      Time now = begun;
+      uint64_t sent = 0;
+      for (int i = 0; i < 5000; ++i) {
+        now = std::max(now, (*place).allowance(now).not_before);
+        (*place).request({.now = now,
+                          .number = static_cast<uint64_t>(i),
+                          .bytes = 4096,
+                          .again = false,
+                          .inflight_bytes = 4096});
+        // The gap of a window below a packet may be half as long as the next one is longer.
+        const double may = rate * static_cast<double>((now - begun).count()) * 1e-9;
+        REQUIRE(static_cast<double>(sent) <= may + 2 * 4096);
+        sent += 4096;
+        for (uint64_t events = prng.below(3); events > 0; --events) {
+          const Feedback forged{.marked_packets = static_cast<uint32_t>(prng.below(2) * 255),
+                                .marked_bytes = prng.below(2) * UINT32_MAX,
+                                .increase = prng.chance(0.5),
+                                .switched = prng.chance(0.5),
+                                .hint = static_cast<uint16_t>(prng.next()),
+                                .switch_queue = static_cast<uint8_t>(prng.next())};
+          (*place).handle(Acknowledged{.now = now,
+                                       .rtt = 100us,
+                                       .bytes = 4096,
+                                       .inflight_bytes = (*place).window_bytes(),
+                                       .sample = 100us,
+                                       .least_rtt = 100us,
+                                       .feedback = &forged});
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("the same events give the same window and the same departures") {
   for (const ControllerKind& kind : controllers()) {
     INFO(kind.name);

@@ -5,7 +5,6 @@
 namespace urma::test {
 namespace {
 
-using congestion::counted_bytes;
 using congestion::Echo;
 using congestion::Feedback;
 using congestion::Needs;
@@ -112,19 +111,6 @@ TEST_CASE("sums stay at their largest value, and an acknowledgement is asked for
   for (int i = 0; i < 1000; ++i) echo.add({.increase = true, .hint = 255}, 4096, Needs::increases);
   CHECK(echo.full());
   CHECK(echo.take(Needs::increases).hint == 0xffff);
-}
-
-// A double with defect (f): a sequence in bytes, compared as a signed number.
-uint64_t signed_bytes(uint32_t before, uint32_t after) {
-  const auto bytes = static_cast<int32_t>(after * 2 - before * 2);
-  return bytes < 0 ? 0 : static_cast<uint64_t>(bytes);
-}
-
-TEST_CASE("defect (f): a byte count is right across the wrap, and over more than 2^31 bytes") {
-  for (const auto count : {&counted_bytes, &signed_bytes}) {
-    const bool right = count(0xffff'fff0, 0x10) == 0x40 && count(0, 0x6000'0000) == 0xc000'0000;
-    CHECK(right == (count == &counted_bytes));
-  }
 }
 
 }  // namespace
