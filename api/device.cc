@@ -85,6 +85,13 @@ std::string missing_signals(const congestion::ControllerKind& kind,
          "in udp:?ecn=yes";
 }
 
+// Returns the congestion control that takes the place of one whose signals the port does not carry:
+// the one that reads ECN marks, or else the default one, which reacts to loss alone.
+const congestion::ControllerKind* replacement_over(const drivers::PortFacts& port) {
+  return port.carries.ecn ? congestion::find_controller("ldcp")
+                          : &congestion::controllers().front();
+}
+
 // Removes the option `retransmit=`, which any device may have and no driver knows, and returns the
 // value of the option, or nothing if it is absent.
 std::optional<std::string> take_retransmit(drivers::DeviceString& device) {
@@ -229,7 +236,7 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
   if (!mode) return mode.error();
   const std::string no_signals = missing_signals(**kind, facts);
   const congestion::ControllerKind* const used =
-      no_signals.empty() ? *kind : &congestion::controllers().front();
+      no_signals.empty() ? *kind : replacement_over(facts);
   std::unique_ptr<Entropy> entropy = entropy_for(**port);
   const engine::EngineSettings settings{.life = Incarnation(entropy->next() | 1),
                                         .operation_timeout = options.operation_timeout,

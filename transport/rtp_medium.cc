@@ -56,12 +56,14 @@ PacketChannel& RtpMedium::make(Peer& peer, const Agreed& agreed, Time now) {
   return *channels_.create(channels_.next_index(), settings, own_pools_, counters_, now);
 }
 
-// Without the reports that it needs, the controller of the device gives way to the default one,
-// which reacts to loss alone.
+// Without the reports that it needs, the controller of the device gives way to the first one that
+// reads those that were agreed on: without any, to the default one, which reacts to loss alone.
 const congestion::ControllerKind& RtpMedium::controller_for(ReportForm reports) {
-  const bool needs_reports = settings_.controller->needs != congestion::Needs::nothing;
-  if (!needs_reports || reports != ReportForm::none) return *settings_.controller;
+  if (form_for(settings_.controller->needs) == reports) return *settings_.controller;
   ++counters_.channels_without_reports;
+  for (const congestion::ControllerKind& kind : congestion::controllers()) {
+    if (form_for(kind.needs) == reports) return kind;
+  }
   return congestion::controllers().front();
 }
 

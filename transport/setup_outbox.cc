@@ -1,27 +1,12 @@
 #include "transport/setup_outbox.h"
 
+#include "transport/rtp/reports.h"
+
 namespace urma::transport {
 namespace {
 
 constexpr Duration reset_refill = std::chrono::milliseconds(10);
 constexpr uint32_t resets_per_refill = 10;
-
-// Returns the reports that a controller with these needs reads.
-ReportForm form_for(congestion::Needs needs) {
-  switch (needs) {
-    case congestion::Needs::marks:
-      return ReportForm::ldcp;
-    case congestion::Needs::notifications:
-      return ReportForm::cnp;
-    case congestion::Needs::increases:
-      return ReportForm::caqm;
-    case congestion::Needs::rates:
-      return ReportForm::rate;
-    case congestion::Needs::nothing:
-      break;
-  }
-  return ReportForm::none;
-}
 
 ReportOffer offer_of(const Settings& settings) {
   if (settings.ways != nullptr) return {};

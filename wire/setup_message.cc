@@ -61,7 +61,10 @@ ReportOffer offered_by(uint32_t features) {
 }
 
 ReportForm agreed_form(const ReportOffer& sender, const ReportOffer& receiver) {
-  return receiver.gives.contain(sender.wants) ? sender.wants : ReportForm::none;
+  if (receiver.gives.contain(sender.wants)) return sender.wants;
+  constexpr ReportForm other = ReportForm::ldcp;
+  const bool both = sender.gives.contain(other) && receiver.gives.contain(other);
+  return both && sender.wants != ReportForm::none ? other : ReportForm::none;
 }
 
 std::optional<SetupMessage> SetupMessage::parse(HeaderView<size> in) {

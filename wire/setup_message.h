@@ -76,8 +76,9 @@ struct ReportOffer {
 uint32_t features_of(const ReportOffer& offer);
 // The inverse of features_of. A form that this version does not know counts as none.
 ReportOffer offered_by(uint32_t features);
-// Returns the form in which data from `sender` to `receiver` is reported. The directions of a
-// channel agree independently. If the result is none, the sender must react to loss alone.
+// Returns the form in which data from `sender` to `receiver` is reported: the one that the sender
+// wants; or else ldcp, if the sender wants a form at all and both ends give ldcp. The directions of
+// a channel agree independently. If the result is none, the sender must react to loss alone.
 ReportForm agreed_form(const ReportOffer& sender, const ReportOffer& receiver);
 
 // The transport that carries a set-up message (UB 4.1.3): UTP where packets may be lost, CTP where

@@ -32,7 +32,7 @@ def test_each_control_moves_bytes():
         assert result["counters"]["client_channels_lost"] == 0, (control, result)
         # Only switches grant increases, and plain UDP reaches none.
         device = whole["environment"]["device"]
-        gives_way = "congestion aimd (warning: caqm_w needs switches" in device
+        gives_way = "congestion ldcp (warning: caqm_w needs switches" in device
         assert gives_way == (control == "caqm_w"), (control, device)
         assert ("Fix: " in errors) == (control == "caqm_w"), (control, errors)
 

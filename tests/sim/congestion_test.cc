@@ -236,15 +236,15 @@ TEST_CASE("in modes that use one path at a time, a control that reads marks chan
   }
 }
 
-TEST_CASE("a control without its signals gives way to the default one, and the device says why") {
+TEST_CASE("a control without its signals gives way to one that has them, and it is said why") {
   SimHosts hosts("no-signals");
   auto here = hosts.start("", {}, {.congestion = "caqm_w"});
   const std::string description = here.device.description();
-  CHECK(description.find("congestion aimd (warning: caqm_w needs") != std::string::npos);
+  CHECK(description.find("congestion ldcp (warning: caqm_w needs") != std::string::npos);
   const SettingList settings = here.device.settings().value();
   for (const Setting& setting : settings) {
     if (setting.name != "congestion") continue;
-    CHECK(setting.value == "aimd");
+    CHECK(setting.value == "ldcp");
     CHECK(setting.source.find("caqm_w") != std::string::npos);
   }
   auto there = hosts.start();

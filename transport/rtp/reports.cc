@@ -43,6 +43,22 @@ congestion::Feedback feedback_of(const RateCetph& report, uint32_t packet_bytes)
 
 }  // namespace
 
+ReportForm form_for(congestion::Needs needs) {
+  switch (needs) {
+    case congestion::Needs::marks:
+      return ReportForm::ldcp;
+    case congestion::Needs::notifications:
+      return ReportForm::cnp;
+    case congestion::Needs::increases:
+      return ReportForm::caqm;
+    case congestion::Needs::rates:
+      return ReportForm::rate;
+    case congestion::Needs::nothing:
+      break;
+  }
+  return ReportForm::none;
+}
+
 void ReportsGiven::add(uint32_t bytes, Ecn ecn, Time now, const congestion::Signal& signal) {
   const bool marked = ecn == Ecn::ce;
   received_.add_packet(bytes);

@@ -13,6 +13,9 @@
 
 namespace urma::transport {
 
+// Returns the form of the reports that a controller with these needs reads.
+ReportForm form_for(congestion::Needs needs);
+
 // The report of congestion that the receiver of a channel owes to the sender (UB 4.2.6), in the
 // form that set-up has agreed on: about all packets, or about those of one route. It does not know
 // for which packets an acknowledgement is owed, or how a frame is addressed. `Tp` owns it, or

@@ -152,8 +152,8 @@ constexpr Metric metrics[] = {
      "Channels closed because they were not used for DeviceOptions::idle_timeout.",
      &S::channels_idle},
     {"channels_without_reports", "channels", total, objects,
-     "Channels that use aimd, because the peer does not report what the chosen congestion control "
-     "needs.",
+     "Channels that use ldcp, or else aimd, because the peer does not report what the chosen "
+     "congestion control needs.",
      &S::channels_without_reports},
     {"paths_lost", "paths", total, objects,
      "Losses of one of several paths to a peer; its traffic then uses the others (Device::paths).",

@@ -86,6 +86,47 @@ TEST_CASE("the first mark and the first packet without one are reported immediat
   }
 }
 
+// A double with defect (f): it counts bytes instead of units, so a step of 2^31 looks like one
+// back.
+class BytesTaken {
+ public:
+  explicit BytesTaken(ReportForm) {}
+  std::optional<congestion::Feedback> take(HeaderView<LdcpCetph::size> report, uint32_t) {
+    const auto parsed = LdcpCetph::parse(report);
+    const uint32_t arrived = bytes(parsed.ack_seq) - received_;
+    if (static_cast<int32_t>(arrived) < 0) return std::nullopt;
+    const uint32_t marked = bytes(parsed.ce_seq) - marked_;
+    received_ += arrived;
+    marked_ += marked;
+    return congestion::Feedback{.marked_bytes = marked};
+  }
+
+ private:
+  static uint32_t bytes(ByteCount count) { return 2 * static_cast<uint32_t>(uint64_t{count}); }
+
+  uint32_t received_ = 0;
+  uint32_t marked_ = 0;
+};
+
+// The sums wrap at 8 GiB. Losses of reports may leave gaps of up to 4 GiB between them.
+template <class Taken>
+bool counts_across_wraps(uint64_t step) {
+  Taken taken(ReportForm::ldcp);
+  for (uint64_t arrived = 0; arrived < uint64_t{40} << 30; arrived += step) {
+    const auto news = taken.take(ldcp_report(arrived, arrived / 2), 1024);
+    if (!news || news->marked_bytes != (arrived == 0 ? 0 : step / 2)) return false;
+  }
+  return true;
+}
+
+TEST_CASE("defect (f): reports count bytes across the wrap, and over more than 2^31 bytes") {
+  for (const uint64_t step : {uint64_t{1} << 30, uint64_t{3} << 30}) {
+    CHECK(counts_across_wraps<ReportsTaken>(step));
+  }
+  CHECK(counts_across_wraps<BytesTaken>(uint64_t{1} << 30));
+  CHECK_FALSE(counts_across_wraps<BytesTaken>(uint64_t{3} << 30));
+}
+
 TEST_CASE("reports that seem to be overtaken one after another are believed in the end") {
   ReportsTaken taken(ReportForm::ldcp);
   REQUIRE(taken.take(ldcp_report(1 << 30, 1 << 20), 1024));
@@ -362,9 +403,9 @@ TEST_CASE("without an agreement the default controller sends what ends without r
     ReportForms right_reports;
     uint64_t without;  // channels that lack reports
   };
-  for (const Case& one :
-       {Case{reads_marks, all_forms, none, 1}, Case{reads_marks, none, none, 1},
-        Case{reads_notes, all_forms, only_ldcp, 1}, Case{reads_loss, all_forms, all_forms, 0}}) {
+  for (const Case& one : {Case{reads_marks, all_forms, none, 1}, Case{reads_marks, none, none, 1},
+                          Case{reads_notes, ReportForms{}.with(ReportForm::cnp), only_ldcp, 1},
+                          Case{reads_loss, all_forms, all_forms, 0}}) {
     ReportingPair pair(reporting_end(0, one.left, one.left_reports),
                        reporting_end(1, reads_loss, one.right_reports));
     CHECK(told.made == 0);
@@ -377,6 +418,30 @@ TEST_CASE("without an agreement the default controller sends what ends without r
   ReportingPair pair(reporting_end(0, reads_loss), reporting_end(1, reads_marks));
   CHECK(told.made == 0);
   CHECK(pair.right.transport.counters().channels_without_reports == 1);
+}
+
+TEST_CASE("a sender whose form the peer lacks uses the reports that both have, and it is counted") {
+  const auto only_ldcp = ReportForms{}.with(ReportForm::ldcp);
+  for (const char* control : {"dcqcn", "caqm_w", "caqm_r"}) {
+    INFO(control);
+    ReportingPair pair(reporting_end(0, *congestion::find_controller(control)),
+                       reporting_end(1, reads_loss, only_ldcp));
+    CHECK(pair.left.transport.counters().channels_without_reports == 1);
+    pair.left.offer(transport::Class::request, 4 * 1024);
+    // ldcp does not pace, and asks no switch: the four packets leave together.
+    auto burst = pair.sent_by(pair.left);
+    REQUIRE(burst.size() == 4);
+    for (const Carried& one : burst) {
+      CHECK(one.ecn == Ecn::ect0);
+      CHECK(one.cci == 0);
+      pair.arrive(pair.right, one);
+    }
+    const auto acks = pair.sent_by(pair.right);
+    REQUIRE(acks.size() == 1);
+    CHECK(acks[0].opcode() == 3);
+    pair.arrive(pair.left, acks[0]);
+    CHECK(pair.left.finished());
+  }
 }
 
 // Gives the packet another opcode, with a report behind its RTPH.

@@ -226,6 +226,12 @@ TEST_CASE("the directions of a channel agree on their reports independently") {
   CHECK(agreed_form(caqm, reports) == ReportForm::caqm);
   CHECK(agreed_form(reports, caqm) == ReportForm::none);
   CHECK(agreed_form(caqm, caqm) == ReportForm::none);
+  // The receiver lacks what the sender wants, and both have another form.
+  const ReportOffer marks{.gives = ReportForms{}.with(ReportForm::ldcp)};
+  const ReportOffer notes{.gives = marks.gives.with(ReportForm::cnp), .wants = ReportForm::cnp};
+  CHECK(agreed_form(notes, marks) == ReportForm::ldcp);
+  CHECK(agreed_form(marks, notes) == ReportForm::none);
+  CHECK(agreed_form(notes, notes) == ReportForm::cnp);
 }
 
 }  // namespace
