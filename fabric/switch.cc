@@ -151,10 +151,19 @@ Drop Switch::check(const Packet& packet, uint32_t from) const {
   if (!in.up) return Drop::port_down;
   if (packet.bytes == 0 || packet.bytes > settings_.packet_bytes) return Drop::bad_size;
   if (packet.lane >= settings_.lanes) return Drop::bad_lane;
-  if (routes_.owner(packet.source) != (in.as.host ? from : Routes::none))
-    return Drop::spoofed_source;
+  if (!may_come_from(packet.source, from)) return Drop::spoofed_source;
   if (packet.hops >= settings_.hops) return Drop::hop_limit;
   return Drop::none;
+}
+
+bool Switch::may_come_from(uint32_t source, uint32_t port) const {
+  const SwitchPort& as = ports_[port].as;
+  const uint32_t owner = routes_.owner(source);
+  if (as.host) return owner == port;
+  if (owner != Routes::none) return false;
+  if (!as.checks_routes) return true;
+  const std::span<const uint16_t> ports = routes_.find(source);
+  return std::find(ports.begin(), ports.end(), port) != ports.end();
 }
 
 // A flow keeps its port while other ports of equal cost go down and come up.

@@ -60,6 +60,8 @@ struct SwitchSettings {
 struct SwitchPort {
   uint64_t bytes_per_second = 0;  // 0: unlimited
   bool host = false;  // it leads to hosts, whose addresses are attached, and not to a switch
+  // Not for hosts: each source of a packet needs a route that may lead there through this port.
+  bool checks_routes = false;
   uint64_t queue_bytes = UINT64_MAX;  // in the queue of one lane
   Marking marking = {};
 };
@@ -203,6 +205,7 @@ class Switch {
     return meters_.empty() ? nullptr : meters_[lane_number].get();
   }
   Drop check(const Packet& packet, uint32_t from) const;
+  bool may_come_from(uint32_t source, uint32_t port) const;
   uint32_t choose(const Packet& packet) const;
   Drop admit(const Port& port, const Lane& lane, uint32_t bytes, Time now);
   Drop room_for(const Lane& lane, uint32_t bytes) const;

@@ -51,8 +51,9 @@ enum class LinkMessage : uint8_t {
 
 enum class LinkRefusal : uint8_t {
   none = 0,
-  taken = 1,    // another device has the CNA
-  no_port = 2,  // all ports are in use
+  taken = 1,      // another device has the CNA
+  no_port = 2,    // all ports are in use
+  elsewhere = 3,  // the CNA belongs to devices of another switch
 };
 
 struct LinkControl {

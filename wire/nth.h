@@ -9,6 +9,8 @@ namespace urma {
 // is taken apart in wire/cci.h. A switch edits the two bytes at `cci_at`, and spreads packets by
 // `lbf`: neither is covered by the ICRC.
 
+inline constexpr uint8_t most_service_level = 15;
+
 // With addresses of 16 bits (CFG 6 of the link's header).
 struct Cna16Nth {
   static constexpr size_t size = 8;

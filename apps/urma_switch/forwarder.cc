@@ -17,7 +17,7 @@ constexpr Duration between_unknown = std::chrono::milliseconds(1);
 
 Forwarder::Settings completed(Forwarder::Settings settings) {
   settings.fabric.keeps = fabric::Keeps::until_collected;
-  settings.fabric.ports = settings.hosts.ports;
+  settings.fabric.ports = settings.hosts.ports + static_cast<uint32_t>(settings.trunks.size());
   settings.port.host = true;
   return settings;
 }
@@ -30,16 +30,41 @@ Forwarder::Forwarder(const Settings& settings)
       fabric_(settings_.fabric),
       slot_bytes_((settings.fabric.packet_bytes + cache_line - 1) / cache_line * cache_line),
       memory_(size_t{settings.fabric.packets + leaving_packets} * slot_bytes_),
-      last_cna_(settings.hosts.ports) {
+      last_cna_(settings_.fabric.ports),
+      used_ports_(trunks()) {
   const uint32_t slots = settings.fabric.packets + leaving_packets;
   free_.reserve(slots);
   for (uint32_t slot = slots; slot-- > 0;) free_.push_back(slot);
+  connect_trunks();
+}
+
+// Routes never change, and each switch counts the hops of a packet, so that a loop of routes ends
+// each packet and nothing else.
+void Forwarder::connect_trunks() {
+  fabric::SwitchPort trunk = settings_.port;
+  trunk.bytes_per_second = settings_.trunk_rate;
+  trunk.host = false;
+  trunk.checks_routes = true;
+  for (uint32_t port = 0; port < trunks(); ++port) fabric_.connect(port, trunk);
+  for (const Route& route : settings_.routes) {
+    fabric_.routes().set(route.first_cna, route.last_cna, route.trunks);
+  }
+}
+
+// Returns the port behind which this address is, or Hosts::none.
+uint32_t Forwarder::port_of(const Endpoint& at) const {
+  const auto trunk = std::find(settings_.trunks.begin(), settings_.trunks.end(), at);
+  if (trunk != settings_.trunks.end()) {
+    return static_cast<uint32_t>(trunk - settings_.trunks.begin());
+  }
+  const uint32_t port = hosts_.port_of(at);
+  return port == Hosts::none ? Hosts::none : port + trunks();
 }
 
 std::optional<LinkControl> Forwarder::take(std::span<const std::byte> datagram,
                                            const Endpoint& from, Ecn ecn, Time now) {
   if (const auto packet = parse_link_packet(datagram)) {
-    const uint32_t port = hosts_.port_of(from);
+    const uint32_t port = port_of(from);
     if (port == Hosts::none) return unknown(now);
     forward(datagram, *packet, port, ecn, now);
     return std::nullopt;
@@ -58,13 +83,16 @@ std::optional<LinkControl> Forwarder::unknown(Time now) {
 
 std::optional<LinkControl> Forwarder::handle(const LinkControl& message, const Endpoint& from,
                                              Time now) {
-  if (message.type != LinkMessage::attach && message.type != LinkMessage::detach) {
+  const bool of_device = message.type == LinkMessage::attach || message.type == LinkMessage::detach;
+  const uint32_t port = port_of(from);
+  const bool from_switch = port != Hosts::none && port < trunks();
+  if (!of_device || from_switch) {
     ++counters_.misdirected;
     return std::nullopt;
   }
   const Hosts::Outcome outcome = hosts_.handle(message, from, now);
-  if (outcome.closed != Hosts::none) close(outcome.closed, now);
-  if (outcome.opened != Hosts::none) open(outcome.opened, now);
+  if (outcome.closed != Hosts::none) close(outcome.closed + trunks(), now);
+  if (outcome.opened != Hosts::none) open(outcome.opened + trunks(), now);
   return outcome.answer;
 }
 
@@ -77,7 +105,7 @@ fabric::SwitchPort Forwarder::port_settings(uint32_t cna) const {
 
 void Forwarder::open(uint32_t port, Time now) {
   used_ports_ = std::max(used_ports_, port + 1);
-  last_cna_[port] = hosts_.host(port).cna;
+  last_cna_[port] = host_at(port).cna;
   fabric_.connect(port, port_settings(last_cna_[port]));
   fabric_.bring_up(port, now);
   fabric_.routes().attach(last_cna_[port], port);
@@ -92,7 +120,7 @@ void Forwarder::close(uint32_t port, Time now) {
 }
 
 void Forwarder::age(Time now) {
-  for (uint32_t port; (port = hosts_.age(now)) != Hosts::none;) close(port, now);
+  for (uint32_t port; (port = hosts_.age(now)) != Hosts::none;) close(port + trunks(), now);
 }
 
 void Forwarder::forward(std::span<const std::byte> datagram, const LinkPacket& in, uint32_t port,
@@ -132,7 +160,8 @@ bool Forwarder::next(Time now, Leaving& leaving) {
         out.nth.cci = cci_with(packet.signal);
       }
       edit_link_packet(datagram, out.word, out.nth.cci);
-      leaving = {datagram, hosts_.host(port_).at, packet.ecn, slot};
+      const Endpoint to = port_ < trunks() ? settings_.trunks[port_] : host_at(port_).at;
+      leaving = {datagram, to, packet.ecn, slot};
       return true;
     }
     port_ = (port_ + 1) % used_ports_;

@@ -17,12 +17,23 @@ namespace urma::apps::switches {
 // reads no clock. Used by one thread.
 class Forwarder {
  public:
+  // Addresses of devices that are attached to other switches.
+  struct Route {
+    uint32_t first_cna;
+    uint32_t last_cna;
+    std::vector<uint16_t> trunks;  // of equal cost, by their indices: each flow takes one of them
+  };
   struct Settings {
     Hosts::Settings hosts = {};
     fabric::SwitchSettings fabric = {};
     fabric::SwitchPort port = {};  // each port is like this
     // The rates of the lines to some devices, by CNA, in bytes per second.
     std::unordered_map<uint32_t, uint64_t> rates = {};
+    // The switches at the other ends of trunks. A trunk is a port without a lease, and the first
+    // ports are trunks.
+    std::vector<Endpoint> trunks = {};
+    uint64_t trunk_rate = 0;  // bytes per second
+    std::vector<Route> routes = {};
   };
   // Datagrams that no port received.
   struct Counters {
@@ -53,12 +64,16 @@ class Forwarder {
   // Closes the ports of devices that are silent.
   void age(Time now);
 
+  const Settings& settings() const { return settings_; }
   const Hosts& hosts() const { return hosts_; }
+  uint32_t trunks() const { return static_cast<uint32_t>(settings_.trunks.size()); }
+  // Returns the device at a port that is not a trunk.
+  const Hosts::Host& host_at(uint32_t port) const { return hosts_.host(port - trunks()); }
   const fabric::Switch& fabric() const { return fabric_; }
-  // Returns the CNA that a port has, or had last.
+  // Returns the CNA that a port has, or had last; 0 for a trunk.
   uint32_t last_cna(uint32_t port) const { return last_cna_[port]; }
   uint64_t bytes_per_second(uint32_t port) const {
-    return port_settings(last_cna_[port]).bytes_per_second;
+    return port < trunks() ? settings_.trunk_rate : port_settings(last_cna_[port]).bytes_per_second;
   }
   const Counters& counters() const { return counters_; }
   // Returns the number of ports that were ever used; they are the first ones.
@@ -66,6 +81,8 @@ class Forwarder {
   uint32_t free_slots() const { return static_cast<uint32_t>(free_.size()); }
 
  private:
+  void connect_trunks();
+  uint32_t port_of(const Endpoint& at) const;
   std::optional<LinkControl> handle(const LinkControl& message, const Endpoint& from, Time now);
   std::optional<LinkControl> unknown(Time now);
   void forward(std::span<const std::byte> datagram, const LinkPacket& in, uint32_t port, Ecn ecn,
@@ -84,8 +101,8 @@ class Forwarder {
   Region memory_;
   std::vector<uint32_t> free_;
   std::vector<uint32_t> last_cna_;
-  uint32_t used_ports_ = 0;  // ports from here on were never used
-  uint32_t port_ = 0;        // at which `next` continues
+  uint32_t used_ports_;  // ports from here on were never used
+  uint32_t port_ = 0;    // at which `next` continues
   Time unknown_said_ = Time::min();
   Counters counters_;
 };

@@ -1,11 +1,13 @@
 #include "apps/urma_switch/hosts.h"
 
+#include <algorithm>
+
 #include "base/flat_map.h"
 
 namespace urma::apps::switches {
 namespace {
 
-// Addresses that the switch chooses; smaller ones are left to devices that ask for one.
+// Addresses that the switch chooses, if it has them; smaller ones are left to devices that ask.
 constexpr uint32_t first_chosen = 0x10000;
 
 uint64_t word_of(const Endpoint& at, size_t first) {
@@ -50,6 +52,9 @@ Hosts::Outcome Hosts::attach(const LinkControl& message, const Endpoint& from, T
     out.answer->cookie = cookie;
     return out;
   }
+  const bool here =
+      message.cna == 0 || (message.cna >= settings_.first_cna && message.cna <= settings_.last_cna);
+  if (!here) return refuse(message, LinkRefusal::elsewhere, counters_.refused_elsewhere);
   const auto claimant = by_cna_.find(message.cna);
   if (message.cna != 0 && claimant != by_cna_.end() && claimant->second != port) {
     return refuse(message, LinkRefusal::taken, counters_.refused_taken);
@@ -64,8 +69,10 @@ Hosts::Outcome Hosts::attach(const LinkControl& message, const Endpoint& from, T
   }
   if (port == none) {
     port = free_port();
-    if (port == none) return refuse(message, LinkRefusal::no_port, counters_.refused_full);
     const uint32_t cna = message.cna != 0 ? message.cna : free_cna(from);
+    if (port == none || cna == 0) {
+      return refuse(message, LinkRefusal::no_port, counters_.refused_full);
+    }
     hosts_[port] = {.at = from, .cna = cna, .nonce = message.nonce};
     by_endpoint_.emplace(from, port);
     by_cna_.emplace(cna, port);
@@ -108,14 +115,17 @@ uint32_t Hosts::free_port() const {
 }
 
 // The choice depends on the device's address, so that devices get their CNAs again from a switch
-// that was restarted, in whatever order they come.
+// that was restarted, in whatever order they come. Returns 0 if none is free.
 uint32_t Hosts::free_cna(const Endpoint& at) const {
-  constexpr uint32_t choices = most_cna + 1 - first_chosen;
+  uint32_t least = std::max(settings_.first_cna, first_chosen);
+  if (least > settings_.last_cna) least = settings_.first_cna;
+  const uint32_t choices = settings_.last_cna + 1 - least;
   const auto first = static_cast<uint32_t>(HashEndpoint()(at) % choices);
-  for (uint32_t i = 0;; ++i) {
-    const uint32_t cna = first_chosen + (first + i) % choices;
+  for (uint32_t i = 0; i < choices; ++i) {
+    const uint32_t cna = least + (first + i) % choices;
     if (!by_cna_.contains(cna)) return cna;
   }
+  return 0;
 }
 
 void Hosts::forget(uint32_t port) {

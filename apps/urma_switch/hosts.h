@@ -21,6 +21,9 @@ class Hosts {
 
   struct Settings {
     uint32_t ports = 16;
+    // The CNAs that devices of this switch can have.
+    uint32_t first_cna = 1;
+    uint32_t last_cna = most_cna;
     Duration lease = std::chrono::seconds(5);
     uint8_t mtu_log2 = 13;
     uint64_t key[2] = {};  // of the cookies; others at each start
@@ -36,8 +39,9 @@ class Hosts {
     uint64_t detached = 0;  // that gave theirs back
     uint64_t aged_out = 0;  // that were silent for longer than their lease
     uint64_t challenged = 0;
-    uint64_t refused_taken = 0;  // another device had the CNA
-    uint64_t refused_full = 0;   // no port was free
+    uint64_t refused_taken = 0;      // another device had the CNA
+    uint64_t refused_full = 0;       // no port or no CNA was free
+    uint64_t refused_elsewhere = 0;  // the CNA belongs to another switch
   };
   // The caller's duties after a message, `closed` first.
   struct Outcome {

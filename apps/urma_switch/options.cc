@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "apps/common/command_line.h"
@@ -22,14 +23,16 @@ constexpr std::string_view screen =
   --rate RATE       the rate of each port towards its device: 100Mbit, 2.5Gbit    (1Gbit)
   --line CNA=RATE   another rate for the device with this CNA (repeatable)
   --ports N         how many devices can attach                                   (16)
+  --trunk ADDRESS=FIRST-LAST  another switch there has these CNAs (repeatable)
+  --trunk-rate RATE the rate of each port to another switch                       (--rate)
+  --cnas FIRST-LAST the CNAs of the devices of this switch                        (1-16777215)
   --cc NAME         congestion control: caqm_r, caqm_w or none; devices choose theirs by
                     --cc as well                                                  (caqm_r)
   --rtt US          the round trip without queues, in microseconds, for --cc      (1000)
   --mark BYTES      mark packets behind more bytes than these (ECN)               (never)
   --queue BYTES     the longest queue of one lane of a port                       (256K)
   --buffer BYTES    the memory of all queues together                             (4M)
-  --lanes N         virtual lanes of each port; a packet's SL names its lane, and the highest
-                    lane that has packets sends                                   (1)
+  --lanes N         virtual lanes of each port: of a packet's SL; the highest one sends  (1)
   --lease S         forget a device that was silent for so long                   (5)
   --interval S      print a report every S seconds, not only at the end
   --json            print reports as JSON, one in each line
@@ -69,13 +72,81 @@ void read_lines(const std::vector<std::string>& lines, Forwarder::Settings& sett
   }
 }
 
-std::string device_at(const std::string& address) {
+// Returns the address of a switch, with its usual port if none is given.
+Endpoint switch_at(const std::string& address) {
   const Result<Endpoint> at = parse_endpoint(address);
   if (!at) usage(at.error().message);
   const bool has_port =
       at->is_ipv4() ? address.find(':') != address.npos : address.find("]:") != address.npos;
-  const Endpoint full{at->address, has_port ? at->port : link_port};
-  return fmt::format("udp:{}?ecn=yes", to_string(full));
+  return {at->address, has_port ? at->port : link_port};
+}
+
+struct CnaRange {
+  uint32_t first = 1;
+  uint32_t last = most_cna;
+  bool operator==(const CnaRange&) const = default;
+  bool overlaps(const CnaRange& other) const { return first <= other.last && other.first <= last; }
+};
+
+// FIRST-LAST, or one CNA.
+struct Cnas {
+  std::optional<CnaRange> read(std::string_view word) const {
+    const size_t dash = std::min(word.find('-'), word.size());
+    const WholeNumber cna{1, most_cna};
+    const auto first = cna.read(word.substr(0, dash));
+    const auto last = dash == word.size() ? first : cna.read(word.substr(dash + 1));
+    if (!first || !last || *first > *last) return std::nullopt;
+    return CnaRange{static_cast<uint32_t>(*first), static_cast<uint32_t>(*last)};
+  }
+  std::string valid() const { return "FIRST-LAST from 1 to 16777215, as 100-199"; }
+};
+
+uint16_t trunk_to(const Endpoint& at, std::vector<Endpoint>& trunks) {
+  const auto known = std::find(trunks.begin(), trunks.end(), at);
+  if (known == trunks.end()) trunks.push_back(at);
+  constexpr size_t most_trunks = 64;
+  if (trunks.size() > most_trunks) usage("--trunk: more than 64 switches. Fix: name fewer");
+  return static_cast<uint16_t>(std::find(trunks.begin(), trunks.end(), at) - trunks.begin());
+}
+
+// Two ranges are the same one, or have no CNA in common.
+void read_trunks(const std::vector<std::string>& words, const CnaRange& own,
+                 Forwarder::Settings& settings) {
+  for (const std::string& word : words) {
+    const size_t equals = word.find('=');
+    if (equals == word.npos) {
+      usage(
+          fmt::format("--trunk: \"{}\" is invalid. Fix: give ADDRESS=FIRST-LAST, as "
+                      "10.0.0.8=100-199",
+                      word));
+    }
+    const auto range = Cnas().read(std::string_view(word).substr(equals + 1));
+    if (!range) {
+      usage(fmt::format("--trunk: \"{}\" has invalid CNAs. Fix: give {}", word, Cnas().valid()));
+    }
+    const uint16_t trunk = trunk_to(switch_at(word.substr(0, equals)), settings.trunks);
+    auto same = settings.routes.begin();
+    for (; same != settings.routes.end(); ++same) {
+      const CnaRange other{same->first_cna, same->last_cna};
+      if (other == *range) break;
+      if (other.overlaps(*range)) {
+        usage(
+            fmt::format("--trunk: \"{}\" shares CNAs with {}-{}. Fix: give two trunks the same "
+                        "CNAs, or none in common",
+                        word, other.first, other.last));
+      }
+    }
+    if (own.overlaps(*range)) {
+      usage(
+          fmt::format("--trunk: \"{}\" has CNAs of this switch's own devices, {}-{}. Fix: give "
+                      "--cnas without them, as --cnas 1-99",
+                      word, own.first, own.last));
+    }
+    if (same == settings.routes.end()) {
+      same = settings.routes.insert(same, {range->first, range->last, {}});
+    }
+    same->trunks.push_back(trunk);
+  }
 }
 
 }  // namespace
@@ -89,7 +160,8 @@ Options parse_options(int count, char** arguments) {
   settings.fabric.buffer_bytes = 4 << 20;
   settings.fabric.histograms = true;
   std::string address = "127.0.0.1";
-  std::vector<std::string> lines;
+  std::vector<std::string> lines, trunks;
+  CnaRange own;
   uint64_t rtt_us = 1000;
   uint64_t lease_seconds = 5;
   const congestion::PortMeterKind* meter = congestion::find_port_meter("caqm_r");
@@ -97,6 +169,9 @@ Options parse_options(int count, char** arguments) {
   line.text("address", address);
   line.value("--rate", settings.port.bytes_per_second, Rate{});
   line.texts("--line", lines);
+  line.texts("--trunk", trunks);
+  line.value("--trunk-rate", settings.trunk_rate, Rate{});
+  line.value("--cnas", own, Cnas{});
   line.value("--ports", settings.hosts.ports, apps::WholeNumber{1, 1024});
   line.value("--cc", meter, apps::OneOf{congestion::port_meters()});
   line.value("--rtt", rtt_us, apps::WholeNumber{1, 1'000'000});
@@ -112,8 +187,12 @@ Options parse_options(int count, char** arguments) {
     return options;
   }
   options.mode = Options::Mode::run;
-  options.device = device_at(address);
+  options.device = fmt::format("udp:{}?ecn=yes", to_string(switch_at(address)));
   read_lines(lines, settings);
+  read_trunks(trunks, own, settings);
+  settings.hosts.first_cna = own.first;
+  settings.hosts.last_cna = own.last;
+  if (settings.trunk_rate == 0) settings.trunk_rate = settings.port.bytes_per_second;
   settings.hosts.lease = std::chrono::seconds(lease_seconds);
   settings.fabric.meter = meter->name;
   settings.fabric.base_rtt = std::chrono::microseconds(rtt_us);

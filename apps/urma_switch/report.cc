@@ -51,18 +51,27 @@ uint64_t sum_of(const fabric::PortCounters& counters) {
   return std::accumulate(counters.drops.begin(), counters.drops.end(), uint64_t{0});
 }
 
+// The device at the other end of a port, if it has one.
+std::string device_at(const Forwarder& forwarder, uint32_t port) {
+  if (port < forwarder.trunks()) return "";
+  const Hosts::Host& host = forwarder.host_at(port);
+  return host.cna != 0 ? to_string(host.at) : "";
+}
+
 json port_json(const Forwarder& forwarder, uint32_t port) {
   const fabric::Switch& fabric = forwarder.fabric();
   const fabric::PortCounters& counters = fabric.counters(port);
-  const Hosts::Host& host = forwarder.hosts().host(port);
+  const std::string device = device_at(forwarder, port);
+  const bool trunk = port < forwarder.trunks();
   json lanes = json::array();
   for (uint32_t lane = 0; lane < fabric.settings().lanes; ++lane) {
     lanes.push_back(lane_json(fabric, port, lane));
   }
   return {{"port", port},
           {"cna", forwarder.last_cna(port)},
-          {"attached", host.cna != 0},
-          {"device", host.cna != 0 ? json(to_string(host.at)) : json(nullptr)},
+          {"attached", !device.empty()},
+          {"device", device.empty() ? json(nullptr) : json(device)},
+          {"switch", trunk ? json(to_string(forwarder.settings().trunks[port])) : json(nullptr)},
           {"bits_per_second", 8 * forwarder.bytes_per_second(port)},
           {"received_packets", counters.received_packets},
           {"received_bytes", counters.received_bytes},
@@ -95,6 +104,7 @@ json report_json(const Forwarder& forwarder, const Endpoint& at, double seconds)
             {"aged_out", hosts.aged_out},
             {"challenged", hosts.challenged},
             {"refused_taken", hosts.refused_taken},
+            {"refused_elsewhere", hosts.refused_elsewhere},
             {"refused_full", hosts.refused_full}}},
           {"ports", ports}};
 }
@@ -107,16 +117,19 @@ std::string report_text(const Forwarder& forwarder, double seconds) {
       fmt::format("{:>8} {:>22} {:>11} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "CNA", "device",
                   "received", "sent", "marked", "congested", "dropped", "queue p99", "longest");
   for (uint32_t port = 0; port < forwarder.used_ports(); ++port) {
-    const Hosts::Host& host = forwarder.hosts().host(port);
+    const bool trunk = port < forwarder.trunks();
+    const std::string device =
+        trunk ? to_string(forwarder.settings().trunks[port]) : device_at(forwarder, port);
     const fabric::PortCounters& in = fabric.counters(port);
     for (uint32_t lane = 0; lane < fabric.settings().lanes; ++lane) {
       const fabric::LaneCounters& lane_counters = fabric.counters(port, lane);
       if (lane > 0 && lane_counters.packets == 0) continue;
       out += fmt::format("{:>8} {:>22} {:>11} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
-                         forwarder.last_cna(port), host.cna != 0 ? to_string(host.at) : "(gone)",
-                         lane == 0 ? in.received_packets : 0, lane_counters.packets,
-                         lane_counters.marked, lane_counters.congested, lane == 0 ? sum_of(in) : 0,
-                         quantile(*fabric.histogram(port, lane), 0.99), lane_counters.most_queue);
+                         trunk ? "switch" : std::to_string(forwarder.last_cna(port)),
+                         device.empty() ? "(gone)" : device, lane == 0 ? in.received_packets : 0,
+                         lane_counters.packets, lane_counters.marked, lane_counters.congested,
+                         lane == 0 ? sum_of(in) : 0, quantile(*fabric.histogram(port, lane), 0.99),
+                         lane_counters.most_queue);
     }
   }
   return out +
@@ -124,8 +137,8 @@ std::string report_text(const Forwarder& forwarder, double seconds) {
              "after {:.1f} s: {} attached ({} so far, {} aged out, {} refused); not forwarded: {} "
              "malformed, {} of strangers, {} without memory\n",
              seconds, forwarder.hosts().attached(), hosts.attached, hosts.aged_out,
-             hosts.refused_taken + hosts.refused_full, counters.malformed + counters.misdirected,
-             counters.strangers, counters.no_memory);
+             hosts.refused_taken + hosts.refused_full + hosts.refused_elsewhere,
+             counters.malformed + counters.misdirected, counters.strangers, counters.no_memory);
 }
 
 }  // namespace urma::apps::switches

@@ -12,6 +12,11 @@ void read_options(OptionReader& options, link::Settings& settings) {
     if (cna == 0 || cna > most_cna) options.refuse("cna", "a number from 1 to 16777215");
     settings.cna = static_cast<uint32_t>(cna);
   }
+  uint64_t service_level = 0;
+  options.number("sl", service_level,
+                 {"the service level of what the device sends, 0 to 15: its lane at switches"});
+  if (service_level > most_service_level) options.refuse("sl", "a number from 0 to 15");
+  settings.service_level = static_cast<uint8_t>(service_level);
   options.duration("late", settings.late,
                    {"how late this process may run on a busy machine: congestion control does not "
                     "take so much delay for a queue"});

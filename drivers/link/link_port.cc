@@ -48,6 +48,12 @@ Error why_refused(LinkRefusal why, uint32_t cna, const Endpoint& at) {
     case LinkRefusal::no_port:
       return {Status::no_resources,
               here + " has no port left. Fix: start it with more (urma_switch --ports)"};
+    case LinkRefusal::elsewhere:
+      return {
+          Status::invalid_argument,
+          here + " has no device with the CNA " + std::to_string(cna) +
+              ", which belongs to another switch. Fix: leave cna= out, or take one of those that "
+              "the switch was given (urma_switch --cnas)"};
     case LinkRefusal::none:
       break;
   }
@@ -70,6 +76,7 @@ Result<std::unique_ptr<PacketPort>> LinkPort::open(std::unique_ptr<PacketPort> i
 LinkPort::LinkPort(std::unique_ptr<PacketPort> inner, const Settings& settings, Time now)
     : inner_(std::move(inner)),
       switch_(settings.at),
+      service_level_(settings.service_level),
       facts_(inner_->facts()),
       attachment_(
           {.cna = settings.cna, .mtu_log2 = log2_of(facts_.mtu), .nonce = SecureEntropy().next()},
@@ -103,7 +110,7 @@ void LinkPort::state_facts(const Settings& settings) {
   facts_.self = {cna_address(attachment_.cna()), ub_port};
   facts_.eid = facts_.self.address;
   facts_.scheduling_delay = std::max(facts_.scheduling_delay, settings.late);
-  facts_.carries = {.ecn = facts_.carries.ecn, .cci = true, .lbf = true};
+  facts_.carries = {.ecn = facts_.carries.ecn, .cci = true, .lbf = true, .vl = true};
   facts_.description = "CNA " + std::to_string(attachment_.cna()) + " of the switch at " +
                        to_string(switch_) + ", over " + facts_.description;
   SettingList& all = facts_.settings;
@@ -147,7 +154,8 @@ void LinkPort::put_head(const TxFrame& from, TxFrame& to) {
   Cna24Nth{.source = attachment_.cna(),
            .destination = is_switched(from.to.address) ? cna_of(from.to.address) : 0,
            .cci = from.cci,
-           .lbf = lbf_of(beginning_of(from))}
+           .lbf = lbf_of(beginning_of(from)),
+           .service_level = service_level_}
       .emit(head.subspan<LinkWord::size, Cna24Nth::size>());
   to.head_bytes = link_head_bytes;
   to.piece_count = 0;

@@ -13,6 +13,7 @@ namespace urma::drivers::link {
 struct Settings {
   Endpoint at;       // the switch
   uint32_t cna = 0;  // 0: any
+  uint8_t service_level = 0;
   Duration late = std::chrono::milliseconds(1);
   SettingList options = {};
 };
@@ -69,6 +70,7 @@ class LinkPort final : public PacketPort {
 
   std::unique_ptr<PacketPort> inner_;
   const Endpoint switch_;
+  const uint8_t service_level_;
   PortFacts facts_;
   Attachment attachment_;
   FramePool pool_{frame_count};

@@ -231,6 +231,167 @@ TEST_CASE("a port with a meter says that it took part, how long packets waited, 
   }
 }
 
+// ---- several switches
+
+// Switch 1 has the devices 1 to 99, switch 2 those from 100 to 199. Both believe that the other one
+// has those from 200 to 299.
+Forwarder::Settings switch_of_two(uint8_t number) {
+  Forwarder::Settings settings = small_switch();
+  const bool first = number == 1;
+  settings.hosts.first_cna = first ? 1 : 100;
+  settings.hosts.last_cna = first ? 99 : 199;
+  settings.trunks = {host_at(static_cast<uint8_t>(first ? 202 : 201), link_port)};
+  settings.trunk_rate = byte_each_ns;
+  settings.routes = {{first ? 100u : 1u, first ? 199u : 99u, {0}}, {200, 299, {0}}};
+  return settings;
+}
+
+struct TwoSwitches {
+  explicit TwoSwitches(const Forwarder::Settings& first = switch_of_two(1),
+                       const Forwarder::Settings& second = switch_of_two(2))
+      : one(first), two(second) {
+    two.attach({host_at(4), 104});
+  }
+
+  // Carries what leaves each switch to the other one, or returns it if it leaves to a device.
+  std::vector<std::vector<std::byte>> run(Duration time) {
+    std::vector<std::vector<std::byte>> out;
+    for (Duration passed{}; passed < time; passed += 1us) {
+      one.now += 1us;
+      two.now += 1us;
+      carry(one, two, 201, out);
+      carry(two, one, 202, out);
+    }
+    return out;
+  }
+  void carry(Attached& from, Attached& to, uint8_t number,
+             std::vector<std::vector<std::byte>>& out) {
+    const auto left = from.leave();
+    for (const auto& packet : left) {
+      if (packet.to.port == link_port) {
+        to.arrive(packet.datagram, host_at(number, link_port));
+        ++trips;
+      } else {
+        out.emplace_back(packet.datagram.begin(), packet.datagram.end());
+      }
+    }
+    from.release(left);
+  }
+
+  Attached one;
+  Attached two;
+  uint64_t trips = 0;  // between the switches
+};
+
+TEST_CASE("a packet reaches a device at another switch, and counts its hops") {
+  TwoSwitches both;
+  both.one.arrive(packet_between(1, 104, 1000), host_at(1));
+  const auto arrived = both.run(10us);
+  REQUIRE(arrived.size() == 1);
+  auto expected = packet_between(1, 104, 1000);
+  edit_link_packet(expected, {.hops = 2}, 0);
+  CHECK(arrived[0] == expected);
+  both.two.arrive(packet_between(104, 2, 1000), host_at(4));
+  CHECK(both.run(10us).size() == 1);
+}
+
+TEST_CASE("a packet that a loop of routes brings back to its switch is dropped there") {
+  TwoSwitches both;
+  const uint32_t free = both.one.forwarder.free_slots();
+  for (int i = 0; i < 10; ++i) both.one.arrive(packet_between(1, 250, 1000), host_at(1));
+  CHECK(both.run(1ms).empty());
+  CHECK(both.trips == 20);
+  CHECK(both.one.drops(0, fabric::Drop::spoofed_source) == 10);
+  CHECK(both.one.forwarder.free_slots() == free);
+}
+
+// The source is at a third switch, which the first one believes to be reached over both of the
+// others.
+TEST_CASE("a packet in a loop far from its source ends after 16 hops") {
+  Forwarder::Settings first = switch_of_two(1), second = switch_of_two(2);
+  const Endpoint third = host_at(203, link_port);
+  first.trunks.push_back(third);
+  first.routes.push_back({300, 399, {0, 1}});
+  second.routes.push_back({300, 399, {0}});
+  TwoSwitches both(first, second);
+  both.one.arrive(packet_between(300, 250, 1000, 0, {.hops = 1}), third);
+  CHECK(both.run(1ms).empty());
+  CHECK(both.trips == 15);
+  CHECK(both.two.drops(0, fabric::Drop::hop_limit) == 1);
+}
+
+TEST_CASE("another switch speaks only for the devices that it has") {
+  Attached with(switch_of_two(1));
+  const Endpoint other = host_at(202, link_port);
+  with.arrive(packet_between(2, 1), other);    // a device of this switch
+  with.arrive(packet_between(50, 1), other);   // of this switch, not attached
+  with.arrive(packet_between(300, 1), other);  // without a route
+  with.arrive(packet_between(104, 1), host_at(1));
+  with.now += 1ms;
+  CHECK(with.leave().empty());
+  CHECK(with.drops(0, fabric::Drop::spoofed_source) == 3);
+  CHECK(with.drops(1, fabric::Drop::spoofed_source) == 1);
+  with.arrive(packet_between(104, 1), other);
+  with.now += 1ms;
+  CHECK(with.leave().size() == 1);
+  // It can neither attach nor end the port of a device.
+  CHECK_FALSE(with.tell({other, 7}, FakeDevice{other, 7}.asks()));
+  CHECK_FALSE(with.tell({other, 1}, FakeDevice{host_at(1), 1}.leaves()));
+  CHECK(with.forwarder.counters().misdirected == 2);
+  CHECK(with.forwarder.hosts().attached() == 3);
+}
+
+TEST_CASE("flows to the same devices spread over switches of equal cost, and each keeps its way") {
+  Forwarder::Settings settings = switch_of_two(1);
+  settings.trunks.push_back(host_at(203, link_port));
+  settings.routes = {{100, 199, {0, 1}}};
+  Attached with(settings);
+  int to_first = 0;
+  for (unsigned flow = 0; flow < 256; ++flow) {
+    auto packet = packet_between(1, 104, 100);
+    packet[LinkWord::size + 8] = static_cast<std::byte>(flow);  // LBF
+    const auto way_of = [&] {
+      with.arrive(packet, host_at(1));
+      with.now += 1us;
+      const auto left = with.leave();
+      REQUIRE(left.size() == 1);
+      with.release(left);
+      return left[0].to;
+    };
+    const Endpoint way = way_of();
+    CHECK(way_of() == way);
+    to_first += way == settings.trunks[0];
+  }
+  CHECK(to_first > 90);
+  CHECK(to_first < 166);
+}
+
+TEST_CASE("lanes have queues of their own, and a lane that the switch does not have is refused") {
+  Forwarder::Settings settings = small_switch();
+  settings.fabric.lanes = 2;
+  Attached with(settings);
+  const auto on_lane = [](uint8_t lane) {
+    auto packet = packet_between(1, 2, 1000);
+    packet[LinkWord::size + 9] = static_cast<std::byte>(lane << 4 | 2);  // SL, NLP
+    return packet;
+  };
+  for (int i = 0; i < 5; ++i) with.arrive(on_lane(0), host_at(1));
+  with.arrive(on_lane(1), host_at(1));
+  with.arrive(on_lane(2), host_at(1));
+  CHECK(with.drops(0, fabric::Drop::bad_lane) == 1);
+  with.now += 2us;
+  // One packet of lane 0 was on the line already.
+  std::vector<uint8_t> lanes;
+  for (const auto& one : with.leave()) {
+    lanes.push_back(parse_link_packet(one.datagram)->nth.service_level);
+  }
+  CHECK(lanes == std::vector<uint8_t>{0, 1});
+  with.now += 10us;
+  CHECK(with.leave().size() == 4);
+  CHECK(with.forwarder.fabric().counters(1, 0).packets == 5);
+  CHECK(with.forwarder.fabric().counters(1, 1).packets == 1);
+}
+
 // The bytes that leave a port are never more than its rate allows, and nothing is made up.
 TEST_CASE("no port exceeds its rate, and each packet that leaves had arrived") {
   Prng prng(3);

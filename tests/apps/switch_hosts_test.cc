@@ -133,6 +133,18 @@ TEST_CASE("the CNA that the switch chooses is free, and the same again after a r
   CHECK(std::adjacent_find(given.begin(), given.end()) == given.end());
 }
 
+TEST_CASE("a switch gives and accepts only the CNAs that it was given") {
+  Hosts hosts({.ports = 8, .first_cna = 100, .last_cna = 103, .key = {1, 2}});
+  check_refused(attach_host(hosts, {host_at(1), 99}), LinkRefusal::elsewhere);
+  check_refused(attach_host(hosts, {host_at(1), 104}), LinkRefusal::elsewhere);
+  CHECK(hosts.counters().refused_elsewhere == 2);
+  std::vector<uint32_t> given{attach_host(hosts, {host_at(1), 101}).answer->cna};
+  for (uint8_t i = 2; i <= 4; ++i) given.push_back(attach_host(hosts, {host_at(i)}).answer->cna);
+  std::sort(given.begin(), given.end());
+  CHECK(given == std::vector<uint32_t>{100, 101, 102, 103});
+  check_refused(attach_host(hosts, {host_at(5)}), LinkRefusal::no_port);
+}
+
 // A model: whatever arrives, no two ports have one address or one CNA.
 TEST_CASE("after any messages each attached device has an address and a CNA of its own") {
   Prng prng(1);

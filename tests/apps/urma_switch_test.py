@@ -245,8 +245,95 @@ def test_restart():
     assert lane_of(report, 1)["packets"] > 0, report
 
 
+def switch_of_two(first, *options):
+    """One of two switches with a trunk between them: the first one has the CNAs from 1 to 99, the
+    second one those from 100 to 199. Each sends those from 200 to 299 to the other: a loop."""
+    own, others = ("1-99", "100-199") if first else ("100-199", "1-99")
+    other = f"{HOST}:{UB_PORT + 1}" if first else HOST
+    return Switch("--cnas", own, "--trunk", f"{other}={others}", "--trunk", f"{other}=200-299",
+                  "--lanes", "2", *options, port=UB_PORT if first else UB_PORT + 1)
+
+
+def trunk_of(report):
+    return next(port for port in report["ports"] if port["switch"])
+
+
+def test_two_switches():
+    """A device at each switch; the one that writes uses lane 1, the other one lane 0."""
+    rates = ("--rate", "1Gbit", "--trunk-rate", "500Mbit")
+    with switch_of_two(True, *rates) as first, switch_of_two(False, *rates) as second:
+        server = start_server(1, LATE)
+        there = f"link({HOST}:{UB_PORT + 1},cna=100,sl=1,{LATE}):udp:{HOST}:0"
+        done = subprocess.run(
+            [PERF, "write_bw", "fd55:4200::1", "--served", "--size", "16K", "--depth", "16", "--cc",
+             "caqm_r", "--device", there, "--seconds", "1", "--json"], capture_output=True,
+            text=True, timeout=60, check=False)
+        assert done.returncode == 0, done
+        assert '"wrong": 0' in json.dumps(json.loads(done.stdout)), done.stdout
+        wrong = subprocess.run(
+            [PERF, "write_lat", "fd55:4200::1", "--device", device(150)], capture_output=True,
+            text=True, timeout=30, check=False)
+        assert "belongs to another switch. Fix: " in wrong.stderr, wrong
+        end(server)
+        reports = first.stop(), second.stop()
+    assert reports[0]["hosts"]["refused_elsewhere"] == 1, reports[0]
+    # Data goes over the trunk of the second switch on lane 1, acknowledgements return on lane 0.
+    data = trunk_of(reports[1])["lanes"]
+    back = trunk_of(reports[0])["lanes"]
+    assert data[1]["bytes"] > 100_000 and data[0]["packets"] == 0, data
+    assert back[0]["packets"] > 0 and back[1]["packets"] == 0, back
+    assert port_of(reports[0], 1)["lanes"][1]["packets"] == data[1]["packets"], reports
+    assert trunk_of(reports[1])["bits_per_second"] == 500e6, reports[1]
+    for report in reports:
+        assert trunk_of(report)["drops"]["spoofed_source"] == 0, report
+
+
+def test_bad_input_of_two():
+    """A loop between switches, and a switch that speaks for devices which it does not have."""
+    with switch_of_two(True) as first, switch_of_two(False) as second:
+        host, other = Liar(1, 1), Liar(100, 2)
+        other.socket.connect((HOST, UB_PORT + 1))
+        assert host.attach() == 3
+        assert other.attach() == 3
+        for _ in range(5):
+            host.socket.send(datagram(1, 250))  # a loop
+        other.socket.send(datagram(1, 1))  # as the other one
+        other.socket.send(datagram(100, 1))
+        got = host.socket.recv(2048)
+        assert got == datagram(100, 1, hops=2), got.hex()
+        time.sleep(0.5)  # The others take another way.
+        reports = first.stop(), second.stop()
+    # The switch of the source sees that they come back.
+    forged = [trunk_of(report)["drops"]["spoofed_source"] for report in reports]
+    assert forged == [5, 0], forged
+    assert trunk_of(reports[1])["received_packets"] == 5, reports[1]
+    assert port_of(reports[1], 100)["drops"]["spoofed_source"] == 1, reports[1]
+
+
+def test_a_port_that_vanishes():
+    """A device that is killed while others send to it: the switch forgets it, and counts."""
+    with Switch("--lease", "1") as switch:
+        host, gone = Liar(7, 1), Liar(8, 2)
+        assert host.attach() == 3
+        assert gone.attach() == 3
+        gone.socket.close()
+        host.socket.send(datagram(7, 8))
+        time.sleep(1.3)
+        host.attach()
+        host.socket.send(datagram(7, 8))
+        host.socket.send(datagram(7, 7))
+        assert host.socket.recv(2048) == datagram(7, 7, hops=1)
+        report = switch.stop()
+    assert report["hosts"]["aged_out"] >= 1, report
+    assert port_of(report, 7)["drops"]["unknown_destination"] == 1, report
+    assert port_of(report, 7)["drops"]["port_down"] == 0, report
+
+
 def test_words():
-    for words in (["--rate", "fast"], ["--cc", "fastest"], ["--lanes", "0"], ["127.0.0.1", "x"]):
+    for words in (["--rate", "fast"], ["--cc", "fastest"], ["--lanes", "0"], ["127.0.0.1", "x"],
+                  ["--cnas", "9-8"], ["--cnas", "0-8"], ["--trunk", "10.0.0.8"],
+                  ["--trunk", "10.0.0.8=1-x"], ["--trunk", "10.0.0.8=5-9"],
+                  ["--cnas", "1-4", "--trunk", "10.0.0.8=5-9", "--trunk", "10.0.0.7=9-12"]):
         done = subprocess.run([SWITCH, *words], capture_output=True, text=True, timeout=20,
                               check=False)
         assert done.returncode == 2 and "Fix: " in done.stderr, (words, done)

@@ -47,6 +47,7 @@ TEST_CASE("the address of a device behind a switch is its CNA, and it carries CC
   CHECK(facts.eid == facts.self.address);
   CHECK(facts.carries.cci);
   CHECK(facts.carries.lbf);
+  CHECK(facts.carries.vl);
   CHECK(facts.carries.ecn);
   CHECK(is_switched(ports.b->facts().self.address));
   CHECK_FALSE(ports.b->facts().self == facts.self);
@@ -101,7 +102,8 @@ TEST_CASE("a link is refused if no switch answers, or if the device below is not
   RunningSwitch running;
   for (const std::string device :
        {"link(127.0.0.1):sim:link-test", "link(127.0.0.1):udp:[::1]:0",
-        "link():udp:", "link(127.0.0.1,cna=0):udp:", "link(127.0.0.1,cna=16777216):udp:"}) {
+        "link():udp:", "link(127.0.0.1,cna=0):udp:", "link(127.0.0.1,cna=16777216):udp:",
+        "link(127.0.0.1,sl=16):udp:"}) {
     const auto refused = try_to_open(device);
     REQUIRE_FALSE(refused);
     CHECK(refused.status() == Status::invalid_argument);

@@ -65,6 +65,19 @@ TEST_CASE("bad packets are dropped, counted by reason, and change nothing else")
   CHECK(at.arrive(packet, trunk_port, at_ns(0)).drop == Drop::none);
 }
 
+TEST_CASE("a trunk that checks routes accepts only sources to which a route leads through it") {
+  Switch at = switch_with_trunk();
+  const uint16_t elsewhere[] = {2};
+  at.routes().set(30, 39, elsewhere);
+  at.connect(trunk_port, {.bytes_per_second = 1'000'000'000, .checks_routes = true});
+  for (const uint32_t source : {1u, 9u, 20u, 30u, most_addresses, UINT32_MAX}) {
+    check_refused(at, {.source = source, .destination = 2, .bytes = 100}, trunk_port,
+                  Drop::spoofed_source);
+  }
+  Packet packet{.source = 10, .destination = 2, .bytes = 100};
+  CHECK(at.arrive(packet, trunk_port, at_ns(0)).drop == Drop::none);
+}
+
 TEST_CASE("packets that go round in a loop end at the hop limit") {
   Switch at({.ports = 2, .addresses = 16, .hops = 5});
   const uint16_t other[] = {1};
