@@ -96,8 +96,9 @@ struct Settings {
   uint64_t limit_bytes = 4 << 20;  // the window never exceeds what the receiver can buffer
   double bytes_per_second = 0;     // of this host's link; zero if unknown
   Duration base_rtt{};  // without queues; if zero, the least one that was measured counts
-  // How late an end may run: a controller that reads delays takes so much for no queue, and a
-  // sender that was late may catch up with so much of its schedule.
+  // How late an end may run, at least by how much its timers expire late: a controller that reads
+  // delays takes so much for no queue, a sender that was late may catch up with so much of its
+  // schedule, and a window that switches have granted has room for the train that this takes.
   Duration lateness{};
   uint32_t seed = 0;  // another one for each channel
 };

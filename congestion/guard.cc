@@ -29,6 +29,10 @@ constexpr double small_step = 0.125;  // of a packet, for each packet
 constexpr double delay_cut = 0.8;     // of the share of the round trip that is above the target
 constexpr double least_factor = 0.5;
 
+// The room for the train of a late sender, at most: a share of the window. With room for all that
+// leaves in a lateness of many round trips, the window would not bound a queue any more.
+constexpr double most_train = 0.25;
+
 // Rounds without a cut, after which a sender takes all that switches grant.
 constexpr uint8_t wary_rounds = 16;
 
@@ -80,10 +84,15 @@ void Guarded::set_window(double bytes) {
 }
 
 // In whole packets, rounded up, because pacing bounds the rate: with a window of 2.9 packets, the
-// third packet would otherwise wait for an acknowledgement.
+// third packet would otherwise wait for an acknowledgement. If switches say which rate is right, a
+// sender that runs late catches up with its schedule by a train, whose packets are in flight all at
+// once. The guard alone learns the rate from the window: a train beyond it would flood a path that
+// holds less than a packet.
 uint64_t Guarded::window_bytes() const {
-  const double packets = std::ceil(window_ / packet_);
-  return std::max<uint64_t>(whole_bytes(packets * packet_, limit_), 1);
+  const double packets = window_ / packet_;
+  const double share = std::min(lateness_ns_ * 1e-9 / base(), most_train);
+  const double train = alone() ? 0 : std::floor(packets * share);
+  return std::max<uint64_t>(whole_bytes((std::ceil(packets) + train) * packet_, limit_), 1);
 }
 
 bool Guarded::in_use(uint64_t inflight_bytes) const {

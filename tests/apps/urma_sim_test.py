@@ -54,16 +54,28 @@ def test_flows_that_end():
     assert not late["complete"] and late["slowdown"]["p50"] is None, late
 
 
+def test_one_flow_alone():
+    """Timers expire up to 1.024 us late, in which three packets leave, or 12 at 400 Gb/s."""
+    for scenario in "I1", "I2":
+        for message in "4K", "64K":
+            result = simulated("--scenario", scenario, "--cc", "caqm_r", "--senders", "1",
+                               "--message", message)
+            assert result["utilisation"] > 0.93, result
+
+
 def test_flows_join_and_leave():
     result = simulated("--scenario", "J1", "--cc", "caqm_w", "--senders", "2")
     assert result["join_rounds"] is not None and result["leave_rounds"] is not None, result
+    rates = simulated("--scenario", "J1", "--cc", "caqm_r")
+    assert rates["join_rounds"] <= 15 and rates["leave_rounds"] <= 20, rates
 
 
 def test_a_parking_lot():
-    result = simulated("--scenario", "L1", "--cc", "caqm_r", *SHORT)
+    result = simulated("--scenario", "L1", "--cc", "caqm_r")
     assert result["topology"] == "parking" and len(result["flows"]) == 8, result
     assert result["flows"][0]["fair_share"] == 0.2
-    assert result["off_fair"] < 0.5, result
+    # 12 % in bytes on the cable, of which 98.8 % are payload.
+    assert result["off_fair"] < 0.13, result
 
 
 def test_two_tiers():

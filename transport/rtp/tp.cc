@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/timer_wheel.h"
 #include "wire/cci.h"
 #include "wire/icrc.h"
 
@@ -30,7 +31,8 @@ congestion::Settings pacer_settings(uint32_t index, const TpSettings& settings,
                                     uint32_t packet_bytes) {
   return {.packet_bytes = packet_bytes,
           .limit_bytes = settings.limit_bytes,
-          .lateness = settings.lateness,
+          // The timer of a departure expires up to a tick late, however punctual the engine is.
+          .lateness = std::max(settings.lateness, TimerWheel::tick),
           .seed = index ^ number(settings.ends.local)};
 }
 

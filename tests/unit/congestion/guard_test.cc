@@ -245,6 +245,22 @@ TEST_CASE("departures follow a schedule, and a late sender catches up as far as 
   }
 }
 
+TEST_CASE("the window has room for the train of a late sender, in whole packets") {
+  congestion::Settings settings = small_packets;
+  for (const Duration lateness : {0us, 20us, 1000us}) {
+    settings.lateness = lateness;
+    Script<CaqmR> script(settings);
+    CHECK(script.controller.window_bytes() == 1000);
+    script.acknowledge(all_granted, 100us, 9000);
+    while (script.window() < 10'000) script.acknowledge(all_granted, 100us, 1000);
+    REQUIRE(script.window() == 10'000);
+    CHECK(script.controller.window_bytes() == (lateness == 0us ? 10'000 : 12'000));
+    for (int i = 0; i < 5; ++i) script.round(alone, 100us);  // switches take part no longer
+    CHECK(script.controller.window_bytes() ==
+          1000 * static_cast<uint64_t>(std::ceil(script.window() / 1000)));
+  }
+}
+
 TEST_CASE("without a given base round trip, the least measured one counts") {
   congestion::Settings settings = small_packets;
   settings.base_rtt = {};
