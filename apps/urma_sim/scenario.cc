@@ -4,7 +4,7 @@
 
 #include "base/flat_map.h"
 #include "congestion/port_meter.h"
-#include "drivers/sim/network.h"
+#include "drivers/sim/port.h"
 
 namespace urma::apps::simulation {
 namespace {

@@ -38,8 +38,8 @@ size_t ClockedPort::receive(std::span<RxFrame> frames, Time now) {
   heard_ = false;
   const size_t count = inner_->receive(frames, now);
   for (const RxFrame& frame : frames.first(count)) {
-    network_->trace(*frame.from, facts_.self, frame.bytes,
-                    {frame.data, std::min(frame.bytes, traced_bytes)});
+    network_->trace_.add(network_->now(), *frame.from, facts_.self, frame.bytes,
+                         {frame.data, std::min(frame.bytes, traced_bytes)});
   }
   return count;
 }

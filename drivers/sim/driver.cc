@@ -1,5 +1,6 @@
 #include "congestion/port_meter.h"
 #include "drivers/sim/clocked_port.h"
+#include "drivers/sim/port.h"
 
 namespace urma::drivers {
 namespace {

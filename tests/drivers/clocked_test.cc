@@ -105,7 +105,7 @@ TEST_CASE("ringing a bell wakes its owner after the network's delay, unless the 
   const std::string text = "sim(net=clocked-bell):" + window.device("");
   PortPair ports(text, text);
   const auto network = drivers::sim::Network::named("clocked-bell", 1);
-  network->impairment.delay = 50us;
+  network->faults.impairment.delay = 50us;
   Sleeper sleeper(*ports.b);
   const auto run_for = [&](Duration time) {
     const Time until = network->now() + time;

@@ -134,7 +134,7 @@ TEST_CASE("what switches drop makes room for other packets") {
   star.run(1us);
   CHECK(star.received > 30 * Incast::bytes);
   CHECK(star.received < 33 * Incast::bytes);
-  CHECK(star.network().overflowed() == 0);
+  CHECK(star.network().counters().overflowed == 0);
 }
 
 TEST_CASE("a device that is opened again at its address is the same host") {

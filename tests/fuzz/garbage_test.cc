@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "drivers/sim/network.h"
+#include "drivers/sim/port.h"
 #include "drivers/udp/udp_socket.h"
 #include "tests/catch.h"
 #include "tests/fuzz/garbage_port.h"

@@ -188,9 +188,9 @@ TEST_CASE("channels are killed between execution and answer: no atomic is execut
       if (i == 50) hosts.run_for(std::chrono::microseconds(prng.below(200)));
     }
     hosts.run_for(std::chrono::microseconds(prng.below(200)));
-    hosts.network().cut(there.device.endpoint(), here.device.endpoint(), true);
+    hosts.network().faults.cut(there.device.endpoint(), here.device.endpoint(), true);
     hosts.run_for(1600ms);
-    hosts.network().cut(there.device.endpoint(), here.device.endpoint(), false);
+    hosts.network().faults.cut(there.device.endpoint(), here.device.endpoint(), false);
     for (const Time begun = hosts.now(); !posted.empty();) {
       REQUIRE(hosts.now() - begun < 30s);
       hosts.run_for(1ms);

@@ -160,8 +160,8 @@ class SwarmWorld {
     sever(true);
   }
   void sever(bool severed) {
-    hosts_.network().cut(cut_->from, cut_->to, severed);
-    hosts_.network().cut(cut_->to, cut_->from, severed);
+    hosts_.network().faults.cut(cut_->from, cut_->to, severed);
+    hosts_.network().faults.cut(cut_->to, cut_->from, severed);
     if (!severed) cut_.reset();
   }
 
@@ -205,7 +205,7 @@ class SwarmWorld {
       received += counters.frames_received;
       CHECK(counters.channels_lost == 0);
     }
-    CHECK(sent == hosts_.network().packets_sent());
+    CHECK(sent == hosts_.network().counters().sent);
     CHECK(received <= sent);
   }
 

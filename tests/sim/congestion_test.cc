@@ -226,10 +226,10 @@ TEST_CASE("in modes that use one path at a time, a control that reads marks chan
     TwoPaths two("one-at-a-time-" + control, control, marking_line, marking_line, sel_fast);
     CHECK(two.flow(20ms) > 0.6 * line_bytes_per_second);
     const Path first = two.here.device.paths(two.target.segment.peer).value().at(0);
-    two.hosts.network().cut(first.from, first.to, true);
+    two.hosts.network().faults.cut(first.from, first.to, true);
     two.flow(20ms);
     CHECK(two.flow(20ms) > 0.6 * line_bytes_per_second);
-    two.hosts.network().cut(first.from, first.to, false);
+    two.hosts.network().faults.cut(first.from, first.to, false);
     two.flow(100ms);
     CHECK(two.flow(20ms) > 0.6 * line_bytes_per_second);
     CHECK(two.here.device.stats().value().channels_lost == 0);

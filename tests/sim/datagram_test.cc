@@ -116,7 +116,7 @@ TEST_CASE("datagrams: a dead path loses its share of them without a channel, and
   const Imported target = here.device.import(there.line).value();
   std::vector<std::byte> buffer(64);
   for (int i = 0; i < 512; ++i) REQUIRE(there.jetty.receive(buffer, 1));
-  hosts.network().cut(here.device.endpoints()[0], there.device.endpoints()[0], true);
+  hosts.network().faults.cut(here.device.endpoints()[0], there.device.endpoints()[0], true);
   const std::vector<std::byte> data = bytes_like(5);
   const auto arrive = [&] {
     size_t come = 0;

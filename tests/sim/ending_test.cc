@@ -46,7 +46,7 @@ TEST_CASE("receives in unregistered memory are flushed, and nothing is placed th
   REQUIRE(there.jetty.receive(inside.last(40'000), 4));
   REQUIRE(there.jetty.receive(other, 5));
   // A message is filling the second buffer: its last packets are on their way.
-  hosts.network().largest_packet = 1200;
+  hosts.network().faults.largest_packet = 1200;
   const auto bytes = bytes_like(100);
   REQUIRE(status_of(here.jetty, send(bytes, target.jetty), 1s) == Status::ok);
   REQUIRE(there.jetty.wait(1s).front().tag == 1);
@@ -88,7 +88,7 @@ TEST_CASE("a flush towards a silent peer takes no longer than the limit for an a
   auto [hosts, here, there, target] = SimPair("flush-silent");
   const auto bytes = bytes_like(10'000);
   REQUIRE(status_of(here.jetty, write(bytes, target.segment), 1s) == Status::ok);
-  hosts.network().cut(there.device.endpoint(), here.device.endpoint(), true);
+  hosts.network().faults.cut(there.device.endpoint(), here.device.endpoint(), true);
   for (uint64_t tag = 0; tag < 30; ++tag)
     REQUIRE(here.jetty.post(write(bytes, target.segment).tag(tag)) == 1);
   hosts.run_for(500us);
@@ -122,7 +122,7 @@ TEST_CASE("traffic to one peer does not postpone a deadline towards another") {
   for (const Imported* target : {&to_silent, &to_lively}) {
     REQUIRE(status_of(here.jetty, write(bytes, target->segment), 1s) == Status::ok);
   }
-  hosts.network().cut(silent.device.endpoint(), here.device.endpoint(), true);
+  hosts.network().faults.cut(silent.device.endpoint(), here.device.endpoint(), true);
   REQUIRE(here.jetty.post(write(bytes, to_lively.segment).tag(1)) == 1);
   REQUIRE(here.jetty.post(write(bytes, to_silent.segment).tag(2)) == 1);
   const Time posted = hosts.now();
@@ -191,8 +191,8 @@ TEST_CASE("a new channel on which nothing arrives does not postpone the deadline
   const auto bytes = bytes_like(1000);
   REQUIRE(status_of(here.jetty, write(bytes, target.segment), 1s) == Status::ok);
   const auto cut = [&hosts = hosts, &here = here, &there = there](bool severed) {
-    hosts.network().cut(here.device.endpoint(), there.device.endpoint(), severed);
-    hosts.network().cut(there.device.endpoint(), here.device.endpoint(), severed);
+    hosts.network().faults.cut(here.device.endpoint(), there.device.endpoint(), severed);
+    hosts.network().faults.cut(there.device.endpoint(), here.device.endpoint(), severed);
   };
   cut(true);
   REQUIRE(here.jetty.post(write(bytes, target.segment).tag(2)) == 1);

@@ -20,7 +20,7 @@ TEST_CASE("events: when a path is cut and heals, its peer is reported as lost on
   CHECK(events_of(here).empty());
   const Endpoint at = there.device.endpoint();
   for (const bool cut : {true, false}) {
-    hosts.network().cut(here.device.endpoint(), at, cut);
+    hosts.network().faults.cut(here.device.endpoint(), at, cut);
     if (cut) REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
     hosts.run_for(3s);
   }

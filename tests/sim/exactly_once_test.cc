@@ -68,12 +68,12 @@ TEST_CASE("exactly once: no work executes twice when channels die between execut
     }
     // Answers are lost from a moment at which some works have been executed and some have not.
     hosts.run_for(std::chrono::microseconds(prng.below(200)));
-    hosts.network().cut(there.device.endpoint(), here.device.endpoint(), true);
+    hosts.network().faults.cut(there.device.endpoint(), here.device.endpoint(), true);
     for (int i = 0; i < 20; ++i) {
       hosts.run_for(80ms);
       drain(there, receiver);
     }
-    hosts.network().cut(there.device.endpoint(), here.device.endpoint(), false);
+    hosts.network().faults.cut(there.device.endpoint(), here.device.endpoint(), false);
     for (const Time begun = hosts.now(); sender.ended.size() < posted;) {
       REQUIRE(hosts.now() - begun < 30s);
       hosts.run_for(1ms);
@@ -302,15 +302,15 @@ TEST_CASE("R16: paths among eight hosts are blocked and unblocked in any order; 
     std::vector<std::pair<uint32_t, uint32_t>> clogged;
     for (uint32_t i = 0; i < 10; ++i) {
       clogged.emplace_back(any(nodes), any(nodes));
-      hosts.network().cut(host[clogged[i].first].device.endpoint(),
-                          host[clogged[i].second].device.endpoint(), true);
+      hosts.network().faults.cut(host[clogged[i].first].device.endpoint(),
+                                 host[clogged[i].second].device.endpoint(), true);
       act(std::chrono::milliseconds(prng.below(100)) + 1ms);
     }
     act(std::chrono::milliseconds(prng.below(1500)) + 1ms);
     for (uint32_t left = 10; left > 0; --left) {
       std::swap(clogged[prng.below(left)], clogged[left - 1]);
-      hosts.network().cut(host[clogged[left - 1].first].device.endpoint(),
-                          host[clogged[left - 1].second].device.endpoint(), false);
+      hosts.network().faults.cut(host[clogged[left - 1].first].device.endpoint(),
+                                 host[clogged[left - 1].second].device.endpoint(), false);
       act(std::chrono::milliseconds(prng.below(100)) + 1ms);
     }
     const auto all_ended = [&] {

@@ -42,10 +42,10 @@ TEST_CASE("an unused channel is closed, and the next work makes a new one") {
     CHECK(host->device.events(events) == 0);
   }
   // From then on the devices have nothing to do.
-  const uint64_t packets = hosts.network().packets_sent();
+  const uint64_t packets = hosts.network().counters().sent;
   const uint64_t passes = stats_of(here).passes;
   hosts.run_for(1h);
-  CHECK(hosts.network().packets_sent() == packets);
+  CHECK(hosts.network().counters().sent == packets);
   CHECK(stats_of(here).passes <= passes + 2);
 
   const Time again = hosts.now();
@@ -159,12 +159,12 @@ TEST_CASE("a send that was executed before its idle channel was closed is not ex
               {.jetty = both_ways, .device = {.idle_timeout = 50ms}});
   write_once(here, target);
   const Endpoint from = there.device.endpoint();
-  hosts.network().cut(from, here.device.endpoint(), true);
+  hosts.network().faults.cut(from, here.device.endpoint(), true);
   const auto bytes = bytes_like(100);
   REQUIRE(here.jetty.post(write(bytes, target.segment).to(target.jetty).immediate(9)) == 1);
   CHECK(only_status(there.jetty, 1s) == Status::ok);
   hosts.run_for(3s);
-  hosts.network().cut(from, here.device.endpoint(), false);
+  hosts.network().faults.cut(from, here.device.endpoint(), false);
   CHECK(only_status(here.jetty, 15s) == Status::ok);
   hosts.run_for(200ms);
   CHECK(there.jetty.wait(1ms).empty());
@@ -199,9 +199,9 @@ TEST_CASE("a peer that died while its channel was unused costs three packets") {
   write_once(here, target);
   hosts.run_for(10ms);  // by then all packets are acknowledged
   hosts.kill(std::move(there));
-  const uint64_t packets = hosts.network().packets_sent();
+  const uint64_t packets = hosts.network().counters().sent;
   hosts.run_for(10s);
-  CHECK(hosts.network().packets_sent() == packets + 3);
+  CHECK(hosts.network().counters().sent == packets + 3);
   CHECK(stats_of(here).channels == 0);
   CHECK(stats_of(here).channels_idle == 1);
 }

@@ -107,14 +107,14 @@ TEST_CASE("a send whose answer is lost with its channel is delivered once and co
 
   const Time cut_at = hosts.now();
   // No answer comes back; the message and the immediate arrive and are executed.
-  hosts.network().cut(there.device.endpoint(), here.device.endpoint(), true);
+  hosts.network().faults.cut(there.device.endpoint(), here.device.endpoint(), true);
   REQUIRE(here.jetty.post({send(bytes, target.jetty).tag(2),
                            write(bytes, target.segment).to(target.jetty).immediate(7).tag(3)}) ==
           2);
   size_t arrived = 0;
   for (const Completion& completion : there.jetty.wait(1s)) arrived += completion.ok();
   hosts.run_for(outage);  // by then the channel has been declared dead
-  hosts.network().cut(there.device.endpoint(), here.device.endpoint(), false);
+  hosts.network().faults.cut(there.device.endpoint(), here.device.endpoint(), false);
   size_t done = 0;
   while (done < 2) {
     const auto completions = here.jetty.wait(15s);
@@ -135,10 +135,10 @@ TEST_CASE("a path that is cut for less than the time-out of a channel fails no w
   auto [hosts, here, there, target] = SimPair("short-cut");
   const auto bytes = bytes_like(100'000);
   REQUIRE(status_of(here.jetty, write(bytes, target.segment), 1s) == Status::ok);
-  hosts.network().cut(here.device.endpoint(), there.device.endpoint(), true);
+  hosts.network().faults.cut(here.device.endpoint(), there.device.endpoint(), true);
   REQUIRE(here.jetty.post(write(bytes, target.segment, 7)) == 1);
   hosts.run_for(800ms);
-  hosts.network().cut(here.device.endpoint(), there.device.endpoint(), false);
+  hosts.network().faults.cut(here.device.endpoint(), there.device.endpoint(), false);
   CHECK(only_status(here.jetty, 1s) == Status::ok);
   CHECK(here.device.stats().value().channels_lost == 0);
 }
@@ -195,7 +195,7 @@ TEST_CASE("on a path that loses large packets, a channel with smaller packets is
   SimHosts hosts("small-path");
   auto here = hosts.start("mtu=8192");
   auto there = hosts.start("mtu=8192");
-  hosts.network().largest_packet = 2500;
+  hosts.network().faults.largest_packet = 2500;
   const Imported target = here.device.import(there.line).value();
   const auto bytes = bytes_like(300'000);
   CHECK(status_of(here.jetty, write(bytes, target.segment), 2s) == Status::ok);

@@ -368,7 +368,7 @@ TEST_CASE("a peer whose execution record was forgotten is not served as a new on
 
   // The message is executed and no answer comes. Then the server needs the client's slot in its
   // table of peers.
-  hosts.network().cut(server.device.endpoint(), here.device.endpoint(), true);
+  hosts.network().faults.cut(server.device.endpoint(), here.device.endpoint(), true);
   REQUIRE(here.jetty.post(send(bytes, target.jetty).tag(2)) == 1);
   hosts.run_for(1500ms);
   std::vector<SimHosts::Host> others;
@@ -378,7 +378,7 @@ TEST_CASE("a peer whose execution record was forgotten is not served as a new on
     REQUIRE(others.back().jetty.post(write(bytes, same_target.segment)) == 1);
     REQUIRE(others.back().jetty.wait(5s).size() == 1);
   }
-  hosts.network().cut(server.device.endpoint(), here.device.endpoint(), false);
+  hosts.network().faults.cut(server.device.endpoint(), here.device.endpoint(), false);
   const auto completions = here.jetty.wait(10s);
   REQUIRE(completions.size() == 1);
   CHECK(completions[0].status == Status::unknown);

@@ -211,7 +211,7 @@ TEST_CASE("a notification whose answer is lost with its channel comes once and c
   REQUIRE(pair.status_of(write(bytes, pair.target.segment)) == Status::ok);
   const Endpoint here = pair.here.device.endpoint();
   const Endpoint there = pair.there.device.endpoint();
-  pair.hosts.network().cut(there, here, true);
+  pair.hosts.network().faults.cut(there, here, true);
   REQUIRE(pair.here.jetty.post(
               write(bytes, pair.target.segment).notify(pair.target.segment, word_at, 7)) == 1);
   pair.run_until([&] { return word(pair.there.segment) == 7; });
@@ -221,7 +221,7 @@ TEST_CASE("a notification whose answer is lost with its channel comes once and c
   const std::vector<std::byte> later(bytes.size(), std::byte{3});
   std::ranges::copy(later, pair.there.segment.bytes().begin());
   pair.hosts.run_for(1200ms);  // by then the channel has been declared dead
-  pair.hosts.network().cut(there, here, false);
+  pair.hosts.network().faults.cut(there, here, false);
   CHECK(collect(pair.here.jetty, 1, 15s).at(0).ok());
   pair.hosts.run_for(100ms);
   CHECK(word(pair.there.segment) == 0);

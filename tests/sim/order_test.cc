@@ -230,12 +230,12 @@ struct World {
 
   void cut(uint32_t peer) {
     const Endpoint& other = there[peer]->host.device.endpoint();
-    hosts.network().cut(here.device.endpoint(), other, true);
+    hosts.network().faults.cut(here.device.endpoint(), other, true);
     for (int i = 0; i < 220; ++i) {
       hosts.run_for(10ms);
       look();
     }
-    hosts.network().cut(here.device.endpoint(), other, false);
+    hosts.network().faults.cut(here.device.endpoint(), other, false);
   }
   // Notifications of the last incarnation are polled before it ends; works in flight may end
   // unknown.
@@ -372,9 +372,9 @@ std::string essay(const JettyOptions& options, Order of_b) {
   REQUIRE(here.jetty.post(message('A', 3, Order::relaxed)) == 1);
   REQUIRE(here.jetty.post(message('B', 2, of_b)) == 1);
   hosts.run_for(packet * 3 / 2);
-  hosts.network().cut(here.device.endpoint(), there.device.endpoint(), true);
+  hosts.network().faults.cut(here.device.endpoint(), there.device.endpoint(), true);
   hosts.run_for(packet);
-  hosts.network().cut(here.device.endpoint(), there.device.endpoint(), false);
+  hosts.network().faults.cut(here.device.endpoint(), there.device.endpoint(), false);
   std::string came;
   while (came.size() < 2) came += arrives();
   for (size_t ended = 0; ended < 2;) {

@@ -49,7 +49,7 @@ struct Ordered {
     (void)arrived();
   }
   void cut(bool severed) {
-    hosts.network().cut(here.device.endpoint(), there.device.endpoint(), severed);
+    hosts.network().faults.cut(here.device.endpoint(), there.device.endpoint(), severed);
   }
   void run(Duration time) {
     std::array<Completion, 64> out;
@@ -332,7 +332,7 @@ TEST_CASE("in a sequence context only the oldest outstanding slice has Alloc") {
     Ordered pair("alloc" + std::to_string(size));
     pair.begin_order();
     std::map<uint32_t, bool> seen;
-    pair.hosts.network().on_leave = [&](const Endpoint&, std::span<const std::byte> packet) {
+    pair.hosts.network().faults.on_leave = [&](const Endpoint&, std::span<const std::byte> packet) {
       const auto tp = Rtph::parse(packet.first<Rtph::size>());
       if (!tp || TpOpcode(tp->opcode) != TpOpcode::data) return;
       const auto request = parse_request(packet.subspan<Rtph::size>());
@@ -342,7 +342,7 @@ TEST_CASE("in a sequence context only the oldest outstanding slice has Alloc") {
     pair.bytes = bytes_like(size);
     for (uint64_t tag = 1; tag < 4; ++tag) pair.post(pair.update().strong().tag(tag));
     pair.run(100ms);
-    pair.hosts.network().on_leave = nullptr;
+    pair.hosts.network().faults.on_leave = nullptr;
     REQUIRE(pair.count(Status::ok) == 3);
     REQUIRE(seen.size() == 3);
     const uint32_t oldest = seen.begin()->first;
@@ -379,13 +379,13 @@ TEST_CASE("at most as many atomics are outstanding as their target keeps results
   const RemoteSegment counter = pair.here.device.import(words.descriptor()).value().segment;
   pair.post(fetch_add(counter, 0, 1).tag(0));
   pair.run(1ms);
-  pair.hosts.network().cut(there.device.endpoint(), pair.here.device.endpoint(), true);
+  pair.hosts.network().faults.cut(there.device.endpoint(), pair.here.device.endpoint(), true);
   for (uint64_t tag = 1; tag < 200; ++tag) pair.post(fetch_add(counter, 0, 1).tag(tag));
   pair.run(20ms);
   const uint64_t executed = there.device.stats().value().executed;
   CHECK(executed > 32);
   CHECK(executed <= 65);
-  pair.hosts.network().cut(there.device.endpoint(), pair.here.device.endpoint(), false);
+  pair.hosts.network().faults.cut(there.device.endpoint(), pair.here.device.endpoint(), false);
   pair.run(200ms);
   for (uint64_t tag = 0; tag < 200; ++tag) CHECK(pair.told[tag] == Status::ok);
   uint64_t sum = 0;

@@ -30,8 +30,8 @@ struct SeveralPaths {
     const auto ours = here.device.endpoints();
     const auto theirs = there.device.endpoints();
     for (unsigned i = first; i < end; ++i) {
-      hosts.network().cut(ours[i], theirs[i], severed);
-      hosts.network().cut(theirs[i], ours[i], severed);
+      hosts.network().faults.cut(ours[i], theirs[i], severed);
+      hosts.network().faults.cut(theirs[i], ours[i], severed);
     }
   }
   Status write_once(Duration limit = 5s) {
@@ -124,7 +124,7 @@ TEST_CASE("a goodbye from addresses that the peer does not know is not lost") {
   const auto from_old = [&](bool severed) {
     for (const Endpoint& from : old) {
       for (const Endpoint& to : pair.here.device.endpoints()) {
-        pair.hosts.network().cut(from, to, severed);
+        pair.hosts.network().faults.cut(from, to, severed);
       }
     }
   };
@@ -209,7 +209,7 @@ TEST_CASE("several paths work over a network with a smaller MTU than the ports")
   for (const unsigned count : {2u, 3u, 4u, 8u}) {
     INFO(count << " paths");
     SeveralPaths pair("small" + std::to_string(count), count, {}, "?mtu=8K");
-    pair.hosts.network().largest_packet = 1400;
+    pair.hosts.network().faults.largest_packet = 1400;
     CHECK(pair.write_once(10s) == Status::ok);
   }
 }
@@ -220,7 +220,7 @@ TEST_CASE("a path that loses large packets is lost, and works continue on the ot
     SeveralPaths pair("swallows-" + std::string(name(mode)), 2, {.retransmission = mode});
     pair.write_for(50ms);
     const Path first = pair.here.device.paths(pair.target.segment.peer).value()[0];
-    pair.hosts.network().cut(first.from, first.to, true, 1000);
+    pair.hosts.network().faults.cut(first.from, first.to, true, 1000);
     for (int i = 0; i < 200; ++i) {
       REQUIRE(pair.write_once() == Status::ok);
       pair.hosts.run_for(5ms);
@@ -381,7 +381,7 @@ TEST_CASE("RETRYs cause OPENs only to the peer that was asked, and fewer than on
   }
   REQUIRE((asked && asked->type == SetupType::open));
   victim.look();
-  const uint64_t sent = hosts.network().packets_sent();
+  const uint64_t sent = hosts.network().counters().sent;
   for (uint64_t i = 1; i <= 50; ++i) {
     SetupMessage retry;
     retry.type = SetupType::retry;
@@ -394,7 +394,7 @@ TEST_CASE("RETRYs cause OPENs only to the peer that was asked, and fewer than on
   }
   victim.look();
   CHECK(victim.data + victim.others == 0);
-  CHECK(hosts.network().packets_sent() - sent < 50 + 10);
+  CHECK(hosts.network().counters().sent - sent < 50 + 10);
 }
 
 TEST_CASE("an address that is being removed may still answer, and its peer is found afterwards") {

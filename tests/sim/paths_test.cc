@@ -50,8 +50,8 @@ struct FourPaths {
   // Drops all packets on a path, from here to there, back, or both ways.
   void cut(unsigned path, bool severed, bool forth = true, bool back = true) {
     const Path ends = paths().at(path);
-    if (forth) hosts.network().cut(ends.from, ends.to, severed);
-    if (back) hosts.network().cut(ends.to, ends.from, severed);
+    if (forth) hosts.network().faults.cut(ends.from, ends.to, severed);
+    if (back) hosts.network().faults.cut(ends.to, ends.from, severed);
   }
   // Keeps as many writes of 64 KiB outstanding as there are berths. Returns Mbit/s.
   double flow(Duration time) {
@@ -318,7 +318,7 @@ TEST_CASE("a peer that restarts while its first path is dead is found over anoth
     const Path first = here.device.paths(old.segment.peer).value()[0];
     const Eid eid = there.device.eid();
     for (const auto& [from, to] : {std::pair(first.from, first.to), {first.to, first.from}}) {
-      hosts.network().cut(from, to, true);
+      hosts.network().faults.cut(from, to, true);
     }
     hosts.kill(std::move(there));
     there = SimHosts::start_at(text(20), {.berths = 64}, {});
@@ -408,7 +408,7 @@ TEST_CASE("messages execute once each over paths that are added and removed") {
     FourPaths four(name, seed % 2 == 0 ? Balance::packet : Balance::slice);
     four.flow(1ms);
     four.drain();
-    four.hosts.network().impairment.loss = 0.02;
+    four.hosts.network().faults.impairment.loss = 0.02;
     Prng chance(seed);
     NumberedMessages messages(four, 2000);
     while (!messages.ended()) {
@@ -442,8 +442,8 @@ TEST_CASE("a peer that was unreachable when a path was added learns of it later"
   CHECK(four.hosts.now() - begun < 60ms);
   four.hosts.run_for(300ms);
   for (unsigned i = 1; i < path_count; ++i) {
-    four.hosts.network().cut(old[i], four.there.device.endpoints()[i], false);
-    four.hosts.network().cut(four.there.device.endpoints()[i], old[i], false);
+    four.hosts.network().faults.cut(old[i], four.there.device.endpoints()[i], false);
+    four.hosts.network().faults.cut(four.there.device.endpoints()[i], old[i], false);
   }
   four.flow(50ms);
   four.drain();

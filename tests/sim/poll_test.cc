@@ -80,11 +80,11 @@ TEST_CASE("a thread in wait is woken as early as one that polls, and not later t
   // thread waits.
   const Endpoint from = polled.here.device.endpoint();
   const Endpoint to = served.device.endpoint();
-  polled.hosts.network().cut(from, to, true);
+  polled.hosts.network().faults.cut(from, to, true);
   const Time lost = polled.hosts.now();
   REQUIRE(polled.here.jetty.post(write(polled.bytes, target.segment)) == 1);
   CHECK(polled.here.jetty.wait(500us).empty());
-  polled.hosts.network().cut(from, to, false);
+  polled.hosts.network().faults.cut(from, to, false);
   CHECK(only_status(polled.here.jetty, 10ms) == Status::ok);
   CHECK(polled.hosts.now() - lost < 1400us);
 }

@@ -143,7 +143,7 @@ void in_each_mode(const std::string& name, Trouble&& trouble) {
 TEST_CASE("R1: works succeed with random loss of up to 20 %") {
   for (const double loss : {0.0001, 0.001, 0.01, 0.05, 0.1, 0.2}) {
     in_each_mode("r1-" + std::to_string(loss), [&](Job& job, const Retransmission&) {
-      job.hosts.network().impairment = {.loss = loss, .delay = 10us};
+      job.hosts.network().faults.impairment = {.loss = loss, .delay = 10us};
       job.run(works());
     });
   }
@@ -157,29 +157,29 @@ TEST_CASE(
   for (const uint64_t length : {1, 5, 30}) {
     in_each_mode("r2-" + std::to_string(length), [&](Job& job, const Retransmission& mode) {
       const bool slow = mode.trigger == Retransmission::Trigger::timeout;
-      job.hosts.network().impairment = {
+      job.hosts.network().faults.impairment = {
           .delay = 10us, .burst = 0.002, .burst_length = slow ? std::min(length, 5ul) : length};
       job.run(std::min(works(), 200u));
     });
   }
   // A gap of a thousand packets. A longer one would end the channel after 1 s.
   in_each_mode("r2-hole", [&](Job& job, const Retransmission&) {
-    job.hosts.network().impairment = {.delay = 10us, .hole_after = 500us, .hole_for = 300ms};
+    job.hosts.network().faults.impairment = {.delay = 10us, .hole_after = 500us, .hole_for = 300ms};
     job.run(works());
   });
   for (const auto only : {Impairment::Only::acks, Impairment::Only::data}) {
-    in_each_mode("r2-only-" + std::to_string(static_cast<int>(only)),
-                 [&](Job& job, const Retransmission&) {
-                   job.hosts.network().impairment = {.loss = 0.3, .delay = 10us, .only = only};
-                   job.run(works() / 2);
-                 });
+    in_each_mode(
+        "r2-only-" + std::to_string(static_cast<int>(only)), [&](Job& job, const Retransmission&) {
+          job.hosts.network().faults.impairment = {.loss = 0.3, .delay = 10us, .only = only};
+          job.run(works() / 2);
+        });
   }
   // Each slice loses its first or its last packet. It is repaired within two time-outs of at most 3
   // ms.
   for (const auto only : {Impairment::Only::first, Impairment::Only::last}) {
     in_each_mode("r2-end-" + std::to_string(static_cast<int>(only)),
                  [&](Job& job, const Retransmission&) {
-                   job.hosts.network().impairment = {.loss = 1, .delay = 10us, .only = only};
+                   job.hosts.network().faults.impairment = {.loss = 1, .delay = 10us, .only = only};
                    for (int i = 0; i < 10; ++i) {
                      const Time from = job.hosts.now();
                      job.run(1);
@@ -195,7 +195,7 @@ TEST_CASE("R3: works succeed when packets overtake one another and none is lost"
   in_each_mode("r3", [](Job& job, const Retransmission& mode) {
     job.run(100);
     const Statistics before = job.statistics();
-    job.hosts.network().impairment = {.delay = 100us, .jitter = 100us};
+    job.hosts.network().faults.impairment = {.delay = 100us, .jitter = 100us};
     job.run(works());
     const Statistics after = job.statistics();
     const auto sent = after.packets_sent - before.packets_sent;
@@ -208,7 +208,7 @@ TEST_CASE("R3: works succeed when packets overtake one another and none is lost"
 
 TEST_CASE("R4: a message that the network repeats many times arrives once") {
   in_each_mode("r4-sends", [](Job& job, const Retransmission&) {
-    job.hosts.network().impairment = {
+    job.hosts.network().faults.impairment = {
         .loss = 0.02, .duplicate = 0.5, .delay = 10us, .replay = 0.3, .replay_by = 6ms};
     job.send(works() / 4);
     CHECK(job.there.device.stats().value().duplicates > 0);
@@ -217,7 +217,7 @@ TEST_CASE("R4: a message that the network repeats many times arrives once") {
 
 TEST_CASE("R4: an atomic that the network repeats many times is executed once") {
   in_each_mode("r4-atomics", [](Job& job, const Retransmission&) {
-    job.hosts.network().impairment = {
+    job.hosts.network().faults.impairment = {
         .loss = 0.02, .duplicate = 0.5, .delay = 10us, .replay = 0.3, .replay_by = 6ms};
     job.add(works() / 2);
     CHECK(job.there.device.stats().value().duplicates > 0);
@@ -226,7 +226,7 @@ TEST_CASE("R4: an atomic that the network repeats many times is executed once") 
 
 TEST_CASE("R4: duplicates, and replays after up to two time-outs, have no effect") {
   in_each_mode("r4", [](Job& job, const Retransmission&) {
-    job.hosts.network().impairment = {
+    job.hosts.network().faults.impairment = {
         .duplicate = 0.5, .delay = 10us, .replay = 0.3, .replay_by = 6ms};
     job.run(works() / 2);
     CHECK(job.there.device.stats().value().duplicates > 0);
@@ -235,14 +235,14 @@ TEST_CASE("R4: duplicates, and replays after up to two time-outs, have no effect
 
 TEST_CASE("R5: flipped bits are never delivered, because each corrupt packet is detected") {
   in_each_mode("r5", [](Job& job, const Retransmission&) {
-    job.hosts.network().impairment = {.corrupt = 0.05, .delay = 10us};
+    job.hosts.network().faults.impairment = {.corrupt = 0.05, .delay = 10us};
     job.run(works());
-    job.hosts.network().impairment = {};
+    job.hosts.network().faults.impairment = {};
     job.hosts.run_for(10ms);
-    CHECK(job.hosts.network().corrupted() > 0);
+    CHECK(job.hosts.network().counters().corrupted > 0);
     CHECK(job.here.device.stats().value().dropped_icrc +
               job.there.device.stats().value().dropped_icrc ==
-          job.hosts.network().corrupted());
+          job.hosts.network().counters().corrupted);
   });
 }
 

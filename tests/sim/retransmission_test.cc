@@ -37,7 +37,8 @@ TEST_CASE("each mode delivers over a wire that loses, duplicates and corrupts in
     const Imported target = here.device.import(there.line).value();
     const auto bytes = bytes_like(100);
     REQUIRE(status_of(here.jetty, write(bytes, target.segment), 1s) == Status::ok);
-    hosts.network().impairment = {.loss = 0.02, .duplicate = 0.01, .corrupt = 0.01, .delay = 10us};
+    hosts.network().faults.impairment = {
+        .loss = 0.02, .duplicate = 0.01, .corrupt = 0.01, .delay = 10us};
     write_megabyte(hosts, here, there, target);
     CHECK(here.device.stats().value().retransmitted > 0);
     std::vector<std::byte> back(500'000);
@@ -54,7 +55,7 @@ TEST_CASE("a mode given to import applies to that peer, and the device's mode to
   // The behaviour of the peer as a receiver shows which mode it was asked for.
   const Imported timeout = here.device.import(one.line, {.retransmission = gbn_timeout}).value();
   const Imported usual = here.device.import(other.line).value();
-  hosts.network().impairment = {.loss = 0.05};
+  hosts.network().faults.impairment = {.loss = 0.05};
   write_megabyte(hosts, here, other, usual);
   const uint64_t of_rack = here.device.stats().value().retransmission_timeouts;
   write_megabyte(hosts, here, one, timeout);
@@ -74,7 +75,7 @@ TEST_CASE("choosing another mode replaces the channel, and nothing executes twic
   REQUIRE(status_of(there.jetty, write(bytes, back.segment), 1s) == Status::ok);
 
   const Imported target = here.device.import(there.line).value();
-  hosts.network().impairment = {.loss = 0.02, .delay = 20us};
+  hosts.network().faults.impairment = {.loss = 0.02, .delay = 20us};
   std::vector<std::vector<std::byte>> inbox(64, std::vector<std::byte>(bytes.size()));
   for (const NamedRetransmission& named : named_retransmissions()) {
     INFO(named.name);

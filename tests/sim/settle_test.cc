@@ -33,7 +33,8 @@ bool has_poison(std::span<const std::byte> bytes) {
 class Wire {
  public:
   explicit Wire(SimHosts& hosts) : hosts_(hosts) {
-    hosts.network().on_leave = [this](const Endpoint& from, std::span<const std::byte> packet) {
+    hosts.network().faults.on_leave = [this](const Endpoint& from,
+                                             std::span<const std::byte> packet) {
       if (!(from == watched)) return;
       ++packets;
       bytes += packet.size();
@@ -41,7 +42,7 @@ class Wire {
       poisoned += has_poison(packet);
     };
   }
-  ~Wire() { hosts_.network().on_leave = nullptr; }
+  ~Wire() { hosts_.network().faults.on_leave = nullptr; }
 
   void watch(const SimHosts::Host& host) {
     watched = host.device.endpoint();
@@ -192,8 +193,8 @@ struct HeldWork {
     wire.watch(here);
   }
   void cut() {
-    hosts.network().cut(here.device.endpoint(), there.device.endpoint(), true);
-    hosts.network().cut(there.device.endpoint(), here.device.endpoint(), true);
+    hosts.network().faults.cut(here.device.endpoint(), there.device.endpoint(), true);
+    hosts.network().faults.cut(there.device.endpoint(), here.device.endpoint(), true);
   }
   // Posts the work. Its frames are in the device, which has read none of them.
   void begin(const Work& work) {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "drivers/sim/port.h"
 #include "tests/catch.h"
 #include "tests/sim/pair.h"
 #include "tests/usual_offer.h"

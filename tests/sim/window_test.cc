@@ -178,7 +178,7 @@ TEST_CASE("window: packets for a dead device do not reach the next one in its sl
   there = hosts.start();
   REQUIRE(there.device.endpoint() == place);
   hosts.run_for(1s);
-  hosts.network().impairment.delay = 200us;
+  hosts.network().faults.impairment.delay = 200us;
   const Imported fresh = here.device.import(there.line).value();
   Jetty second = here.device.jetty().value();
   CHECK(status_of(second, write(bytes, fresh.segment), 1s) == Status::ok);

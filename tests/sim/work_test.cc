@@ -65,12 +65,12 @@ TEST_CASE("a lost packet delays only its own work, whose buffer is read again") 
   post(1);
   REQUIRE(only_status(here.jetty, 10ms) == Status::ok);
   const Endpoint from = here.device.endpoint();
-  hosts.network().cut(from, there.device.endpoint(), true);
+  hosts.network().faults.cut(from, there.device.endpoint(), true);
   post(0);
   hosts.run_for(10us);
   const auto newer = bytes_like(100, 2);
   std::ranges::copy(newer, buffers[0].begin());
-  hosts.network().cut(from, there.device.endpoint(), false);
+  hosts.network().faults.cut(from, there.device.endpoint(), false);
   post(1);
   REQUIRE(collect(here.jetty, 1).at(0).tag == 1);
   CHECK(here.jetty.vacant_berths() == 14);

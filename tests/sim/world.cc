@@ -38,8 +38,8 @@ World::World(uint64_t seed, const WorldOptions& options)
       name_("world-" + std::to_string(seed)),
       network_(drivers::sim::Network::named(name_, seed)),
       hosts_(options.hosts) {
-  network_->impairment = options.impairment;
-  network_->on_leave = [this](const Endpoint&, std::span<const std::byte> packet) {
+  network_->faults.impairment = options.impairment;
+  network_->faults.on_leave = [this](const Endpoint&, std::span<const std::byte> packet) {
     leaked_ = leaked_ || has_scribble(packet);
   };
   if (options.window) {
@@ -55,7 +55,7 @@ World::World(uint64_t seed, const WorldOptions& options)
 }
 
 World::~World() {
-  network_->on_leave = nullptr;
+  network_->faults.on_leave = nullptr;
   // After a violation works are still in flight: they must not touch memory that is destroyed with
   // the world.
   for (Host& host : hosts_) {
@@ -318,7 +318,7 @@ void World::end_trouble() {
   const Time now = network_->now();
   std::erase_if(healings_, [&](const Healing& healing) {
     if (healing.at > now) return false;
-    network_->cut(healing.from, healing.to, false);
+    network_->faults.cut(healing.from, healing.to, false);
     return true;
   });
   for (uint32_t host = 0; host < hosts_.size(); ++host) {
@@ -332,7 +332,7 @@ void World::cut_something() {
   const auto any = [&] { return static_cast<uint32_t>(prng_.below(hosts_.size())); };
   const Endpoint from{hosts_[any()].address, ub_port};
   const Endpoint to{hosts_[any()].address, ub_port};
-  network_->cut(from, to, true);
+  network_->faults.cut(from, to, true);
   const auto length =
       static_cast<int64_t>(prng_.below(prng_.chance(0.05) ? 3'000'000'000 : 5'000'000));
   healings_.push_back({network_->now() + Duration(length), from, to});
@@ -361,8 +361,8 @@ uint64_t World::outstanding() const {
 }
 
 void World::end_peacefully() {
-  network_->impairment = {.delay = options_.impairment.delay};
-  for (const Healing& healing : healings_) network_->cut(healing.from, healing.to, false);
+  network_->faults.impairment = {.delay = options_.impairment.delay};
+  for (const Healing& healing : healings_) network_->faults.cut(healing.from, healing.to, false);
   healings_.clear();
   for (uint32_t host = 0; host < hosts_.size(); ++host) go_on(host);
   // One more work of each Jetty implies its last unsignalled works.
