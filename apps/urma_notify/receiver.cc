@@ -8,6 +8,7 @@
 #include "apps/common/devices.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/program.h"
+#include "apps/urma_notify/capacity.h"
 #include "apps/urma_notify/lines.h"
 #include "apps/urma_notify/options.h"
 
@@ -16,12 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr uint32_t berths = 256;
-constexpr uint32_t berths_one = 32;
-constexpr uint32_t receives = 256;
-constexpr size_t most_transfers = 64;
-constexpr size_t most_waiting = 2048;  // works without a berth, with texts of up to 32 KiB
-constexpr auto silence = 2s;           // after this time without a message a sender is probed
+constexpr auto silence = 2s;  // after this time without a message a sender is probed
 constexpr uint64_t question_tag = uint64_t{1} << 62;  // plus the number of the transfer
 
 }  // namespace
@@ -31,11 +27,7 @@ Receiver::Receiver(const std::string& device, int folder, std::atomic<bool>& ove
       folder_(folder),
       over_(over),
       device_(captures_.watch(apps::open_device(device))),
-      dialogue_(device_, {.wording = wording(),
-                          .berths = berths,
-                          .berths_one = berths_one,
-                          .receives = receives,
-                          .most_waiting = most_waiting}) {
+      dialogue_(device_, receiver_options(wording())) {
   must(dialogue_.jetty().fd(), "the device");
   const auto published = device_.publish("urma_notify", dialogue_.jetty(), everyone());
   if (!published) throw apps::not_published(device_, service(), published.error());
