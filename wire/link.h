@@ -4,8 +4,10 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "base/crc32.h"
+#include "urma/core/endpoint.h"
 #include "wire/nth.h"
 
 namespace urma {
@@ -17,6 +19,15 @@ namespace urma {
 //   LinkWord | LinkControl                             a message by which a device attaches
 
 inline constexpr uint16_t link_port = 4794;  // of UDP, unless a switch listens at another one
+// Parses the address of a switch: ADDRESS or ADDRESS:PORT, with IPv6 in brackets. Without a port,
+// the result has `link_port`. Errors: invalid_argument.
+inline Result<Endpoint> parse_switch_endpoint(std::string_view text) {
+  Result<Endpoint> at = parse_endpoint(text);
+  if (!at) return at;
+  const bool has_port = text.find(at->is_ipv4() ? ":" : "]:") != text.npos;
+  if (!has_port) at->port = link_port;
+  return at;
+}
 
 enum class LinkForm : uint8_t { control = 0, cna24 = 7 };  // CFG; the others are not used
 

@@ -74,11 +74,9 @@ void read_lines(const std::vector<std::string>& lines, Forwarder::Settings& sett
 
 // Returns the address of a switch, with its usual port if none is given.
 Endpoint switch_at(const std::string& address) {
-  const Result<Endpoint> at = parse_endpoint(address);
+  const Result<Endpoint> at = parse_switch_endpoint(address);
   if (!at) usage(at.error().message);
-  const bool has_port =
-      at->is_ipv4() ? address.find(':') != address.npos : address.find("]:") != address.npos;
-  return {at->address, has_port ? at->port : link_port};
+  return *at;
 }
 
 struct CnaRange {

@@ -11,7 +11,7 @@ using nlohmann::json;
 
 // Returns a bound of the queue that this share of the packets met at most: the histogram knows
 // powers of two.
-uint64_t quantile(const fabric::QueueHistogram& histogram, double share) {
+uint64_t queue_quantile(const fabric::QueueHistogram& histogram, double share) {
   const uint64_t all = std::accumulate(histogram.begin(), histogram.end(), uint64_t{0});
   uint64_t sum = 0;
   for (size_t i = 0; i < histogram.size(); ++i) {
@@ -21,6 +21,11 @@ uint64_t quantile(const fabric::QueueHistogram& histogram, double share) {
     }
   }
   return 0;
+}
+
+// Returns the bound for 99 % of the packets, or "-" if the switch keeps no histograms.
+std::string p99_text(const fabric::QueueHistogram* histogram) {
+  return histogram == nullptr ? "-" : std::to_string(queue_quantile(*histogram, 0.99));
 }
 
 json lane_json(const fabric::Switch& fabric, uint32_t port, uint32_t lane) {
@@ -33,8 +38,8 @@ json lane_json(const fabric::Switch& fabric, uint32_t port, uint32_t lane) {
            {"queue_bytes", fabric.queue_bytes(port, lane)},
            {"most_queue_bytes", counters.most_queue}};
   if (const fabric::QueueHistogram* histogram = fabric.histogram(port, lane)) {
-    out["queue_p50_bytes"] = quantile(*histogram, 0.5);
-    out["queue_p99_bytes"] = quantile(*histogram, 0.99);
+    out["queue_p50_bytes"] = queue_quantile(*histogram, 0.5);
+    out["queue_p99_bytes"] = queue_quantile(*histogram, 0.99);
   }
   return out;
 }
@@ -69,7 +74,7 @@ json port_json(const Forwarder& forwarder, uint32_t port) {
   }
   return {{"port", port},
           {"cna", forwarder.last_cna(port)},
-          {"attached", !device.empty()},
+          {"has_device", !device.empty()},
           {"device", device.empty() ? json(nullptr) : json(device)},
           {"switch", trunk ? json(to_string(forwarder.settings().trunks[port])) : json(nullptr)},
           {"bits_per_second", 8 * forwarder.bytes_per_second(port)},
@@ -97,7 +102,7 @@ json report_json(const Forwarder& forwarder, const Endpoint& at, double seconds)
           {"strangers", counters.strangers},
           {"misdirected", counters.misdirected},
           {"no_memory", counters.no_memory},
-          {"attached", forwarder.hosts().attached()},
+          {"devices", forwarder.hosts().attached()},
           {"hosts",
            {{"attached", hosts.attached},
             {"detached", hosts.detached},
@@ -128,7 +133,7 @@ std::string report_text(const Forwarder& forwarder, double seconds) {
                          trunk ? "switch" : std::to_string(forwarder.last_cna(port)),
                          device.empty() ? "(gone)" : device, lane == 0 ? in.received_packets : 0,
                          lane_counters.packets, lane_counters.marked, lane_counters.congested,
-                         lane == 0 ? sum_of(in) : 0, quantile(*fabric.histogram(port, lane), 0.99),
+                         lane == 0 ? sum_of(in) : 0, p99_text(fabric.histogram(port, lane)),
                          lane_counters.most_queue);
     }
   }

@@ -17,7 +17,7 @@ void read_options(OptionReader& options, link::Settings& settings) {
                  {"the service level of what the device sends, 0 to 15: its lane at switches"});
   if (service_level > most_service_level) options.refuse("sl", "a number from 0 to 15");
   settings.service_level = static_cast<uint8_t>(service_level);
-  options.duration("late", settings.late,
+  options.duration("late", settings.most_late,
                    {"how late this process may run on a busy machine: congestion control does not "
                     "take so much delay for a queue"});
 }
@@ -27,14 +27,9 @@ Result<void> read_switch(const DeviceString& device, link::Settings& settings) {
     return device_error(device, device.address_offset,
                         "the address of the switch is missing here. Fix: link(10.0.0.9):udp:");
   }
-  const Result<Endpoint> at = parse_endpoint(device.address);
+  const Result<Endpoint> at = parse_switch_endpoint(device.address);
   if (!at) return device_error(device, device.address_offset, at.error().message);
   settings.at = *at;
-  // parse_endpoint gives another port to an address without one.
-  const std::string_view text = device.address;
-  const bool six = !at->is_ipv4();
-  const bool has_port = six ? text.find("]:") != text.npos : text.find(':') != text.npos;
-  if (!has_port) settings.at.port = link_port;
   return {};
 }
 

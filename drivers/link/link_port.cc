@@ -69,7 +69,7 @@ Result<std::unique_ptr<PacketPort>> LinkPort::open(std::unique_ptr<PacketPort> i
                                                    const Settings& settings) {
   std::unique_ptr<LinkPort> port(new LinkPort(std::move(inner), settings, read_clock()));
   if (auto attached = port->attach(); !attached) return attached.error();
-  port->state_facts(settings);
+  port->fill_facts(settings);
   return std::unique_ptr<PacketPort>(std::move(port));
 }
 
@@ -103,13 +103,13 @@ Result<void> LinkPort::attach() {
                                              "), or name the address at which it runs"};
 }
 
-void LinkPort::state_facts(const Settings& settings) {
+void LinkPort::fill_facts(const Settings& settings) {
   const uint32_t own = facts_.mtu;
   const unsigned log2 = std::clamp<unsigned>(attachment_.mtu_log2(), least_mtu_log2, most_mtu_log2);
   facts_.mtu = std::min(own, uint32_t{1} << log2);
   facts_.self = {cna_address(attachment_.cna()), ub_port};
   facts_.eid = facts_.self.address;
-  facts_.scheduling_delay = std::max(facts_.scheduling_delay, settings.late);
+  facts_.scheduling_delay = std::max(facts_.scheduling_delay, settings.most_late);
   facts_.carries = {.ecn = facts_.carries.ecn, .cci = true, .lbf = true, .vl = true};
   facts_.description = "CNA " + std::to_string(attachment_.cna()) + " of the switch at " +
                        to_string(switch_) + ", over " + facts_.description;
@@ -175,7 +175,7 @@ void LinkPort::put_head(const TxFrame& from, TxFrame& to) {
 }
 
 size_t LinkPort::send(std::span<TxFrame* const> frames, Time now) {
-  tend(now);
+  send_due_message(now);
   size_t sent = 0;
   while (sent < frames.size()) {
     std::array<TxFrame*, burst> inner;
@@ -231,8 +231,8 @@ bool LinkPort::send_message(const LinkControl& message, Time now) {
   return true;
 }
 
-// Sends the message to the switch that is due.
-void LinkPort::tend(Time now) {
+// Sends the message to the switch that is due, if any.
+void LinkPort::send_due_message(Time now) {
   if (const auto message = attachment_.due(now)) send_message(*message, now);
 }
 
@@ -241,25 +241,25 @@ void LinkPort::tend(Time now) {
 Time LinkPort::next_arrival() const { return std::min(inner_->next_arrival(), attachment_.next()); }
 
 size_t LinkPort::receive(std::span<RxFrame> frames, Time now) {
-  tend(now);
+  send_due_message(now);
   const size_t room = std::min(frames.size(), free_.size());
   const size_t arrived = inner_->receive(frames.first(room), now);
   size_t kept = 0;
   for (size_t i = 0; i < arrived; ++i) {
     const RxFrame frame = frames[i];
-    if (take_in(frame, frames[kept], now)) {
+    if (unwrap(frame, frames[kept], now)) {
       ++kept;
     } else {
       ++not_packets_;
       inner_->release({&frame, 1});
     }
   }
-  tend(now);  // an answer may be due
+  send_due_message(now);  // an answer may be due
   return kept;
 }
 
 // Returns whether the frame has a packet for this device, which `out` then is.
-bool LinkPort::take_in(const RxFrame& frame, RxFrame& out, Time now) {
+bool LinkPort::unwrap(const RxFrame& frame, RxFrame& out, Time now) {
   const std::span datagram(frame.data, frame.bytes);
   if (*frame.from == switch_) {
     if (const auto packet = parse_link_packet(datagram)) {

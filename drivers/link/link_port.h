@@ -14,7 +14,7 @@ struct Settings {
   Endpoint at;       // the switch
   uint32_t cna = 0;  // 0: any
   uint8_t service_level = 0;
-  Duration late = std::chrono::milliseconds(1);
+  Duration most_late = std::chrono::milliseconds(1);  // how late this process may run
   SettingList options = {};
 };
 
@@ -61,12 +61,12 @@ class LinkPort final : public PacketPort {
 
   LinkPort(std::unique_ptr<PacketPort> inner, const Settings& settings, Time now);
   Result<void> attach();
-  void state_facts(const Settings& settings);
+  void fill_facts(const Settings& settings);
   void put_head(const TxFrame& from, TxFrame& to);
   void keep(const Kept& kept);
-  void tend(Time now);
+  void send_due_message(Time now);
   bool send_message(const LinkControl& message, Time now);
-  bool take_in(const RxFrame& frame, RxFrame& out, Time now);
+  bool unwrap(const RxFrame& frame, RxFrame& out, Time now);
 
   std::unique_ptr<PacketPort> inner_;
   const Endpoint switch_;

@@ -224,7 +224,7 @@ def test_bad_input():
         assert drops[reason] == 1, (reason, drops)
     assert report["strangers"] == 1 and report["malformed"] >= 1, report
     assert report["misdirected"] == 1 and report["hosts"]["refused_taken"] == 1, report
-    assert report["attached"] == 2, report
+    assert report["devices"] == 2, report
     assert lane_of(report, 7)["packets"] == 1, report
 
 

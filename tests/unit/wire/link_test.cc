@@ -86,5 +86,16 @@ TEST_CASE("a control message with one wrong bit is not accepted") {
   CHECK_FALSE(parse_link_control(link_datagram({}, {}, link_control_bytes - link_head_bytes)));
 }
 
+TEST_CASE("the address of a switch has the port of links unless it names another one") {
+  CHECK(parse_switch_endpoint("10.0.0.9").value() == Endpoint{ipv4(10, 0, 0, 9), 4794});
+  CHECK(parse_switch_endpoint("10.0.0.9:80").value() == Endpoint{ipv4(10, 0, 0, 9), 80});
+  CHECK(parse_switch_endpoint("::1").value().port == 4794);
+  CHECK(parse_switch_endpoint("[::1]").value().port == 4794);
+  CHECK(parse_switch_endpoint("[::1]:80").value().port == 80);
+  // The usual port of devices is not replaced if it is named.
+  CHECK(parse_switch_endpoint("10.0.0.9:4792").value().port == 4792);
+  CHECK(!parse_switch_endpoint("10.0.0.9:x"));
+}
+
 }  // namespace
 }  // namespace urma::test
