@@ -1,6 +1,7 @@
 #pragma once
 
 #include "transport/rtp/routes.h"
+#include "transport/rtp/waits.h"
 #include "urma/core/balance.h"
 #include "wire/frame.h"
 
@@ -169,10 +170,9 @@ class ChannelRoutes {
   Duration took(uint8_t route) const {
     return several_ == nullptr ? Duration{} : (*several_)[route].took;
   }
-  // Returns by how much packets of different routes overtake each other: by as much as the paths
-  // differ, and by the time for which a busy host leaves packets of one path unread.
-  Duration spread(Duration rtt) const {
-    return several_ == nullptr ? Duration{} : std::max(2 * rtt, RttEstimator::least_timeout);
+  // Returns by how much packets of different routes overtake each other.
+  Duration spread(const Waits& waits, Duration rtt) const {
+    return several_ == nullptr ? Duration{} : waits.overtaking(rtt);
   }
 
   // ---- packets that later ones on their own route have overtaken

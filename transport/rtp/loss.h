@@ -147,7 +147,7 @@ constexpr Psn last_reported(Psn through, Psn highest, uint32_t bits) {
 // 2^(N * Times) (UB 4.4.18), or one that follows the measured round trips and, without time-outs
 // before, is at least `least`.
 inline Duration time_out(const Retransmission& mode, const RttEstimator& rtt, unsigned tries,
-                         Duration least = RttEstimator::least_timeout) {
+                         Duration least) {
   if (mode.rto == Retransmission::Rto::measured) return rtt.timeout(tries, least);
   if (mode.rto == Retransmission::Rto::fixed) return mode.rto_base;
   const unsigned doublings = std::min(mode.rto_exponent * tries, 30u);
@@ -173,7 +173,6 @@ class LatenessTolerance {
     const unsigned doublings = score_ / 2u;
     return doublings == 0 ? Duration{} : shortest * (int64_t{1} << (doublings - 1));
   }
-  Duration least_timeout() const { return std::max(tolerated(), RttEstimator::least_timeout); }
 
  private:
   static constexpr Duration shortest = std::chrono::milliseconds(1);

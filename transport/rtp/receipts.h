@@ -5,7 +5,7 @@
 #include <span>
 
 #include "transport/rtp/received_window.h"
-#include "transport/rtp/retransmission_timer.h"
+#include "transport/rtp/waits.h"
 #include "urma/core/retransmission.h"
 #include "wire/tp_headers.h"
 
@@ -40,14 +40,14 @@ class Receipts {
   // Returns whether a packet is missing that others, which were kept, have overtaken.
   bool has_hole() const { return received_.has_hole(); }
 
-  // Returns whether an acknowledgement has to leave now. `rtt`: the round trip; the delay is a part
-  // of it if the mode does not set one.
-  bool due(const Retransmission& mode, Duration rtt, Time now) const {
-    return ack_now_ || nak_due_ || now >= deadline(mode, rtt);
+  // Returns whether an acknowledgement has to leave now. `waits` and `rtt`, the round trip, say how
+  // long it is delayed if the mode does not.
+  bool due(const Retransmission& mode, const Waits& waits, Duration rtt, Time now) const {
+    return ack_now_ || nak_due_ || now >= deadline(mode, waits, rtt);
   }
   // Returns when a delayed acknowledgement becomes due; `never` if none is delayed.
-  Time deadline(const Retransmission& mode, Duration rtt) const {
-    return owed_ > 0 ? owed_since_ + delay(mode, rtt) : never;
+  Time deadline(const Retransmission& mode, const Waits& waits, Duration rtt) const {
+    return owed_ > 0 ? owed_since_ + delay(mode, waits, rtt) : never;
   }
   // Writes the TPACK, TPNAK or TPSACK that reports to the sender what has arrived, and returns its
   // size. After that no acknowledgement is owed. `header`: its TPNs are set. `out`: has room for an
@@ -64,9 +64,8 @@ class Receipts {
   // are due, a TPSACK immediately, or a TPNAK.
   enum class HoleAnswer : uint8_t { none, selective_owed, selective, negative };
   static HoleAnswer hole_answer(const Retransmission& peers_mode);
-  static Duration delay(const Retransmission& mode, Duration rtt) {
-    if (mode.ack_delay > Duration{}) return mode.ack_delay;
-    return std::clamp(rtt / 4, least_delay, RetransmissionTimer::most_ack_delay);
+  static Duration delay(const Retransmission& mode, const Waits& waits, Duration rtt) {
+    return mode.ack_delay > Duration{} ? mode.ack_delay : waits.ack_delay(rtt);
   }
 
   // Extends the 24 bits of the header to the PSN in [EPSN - 8M, EPSN + 8M - 1] (UB 4.3.4).
@@ -77,8 +76,6 @@ class Receipts {
   void kept_out_of_order(const Retransmission& mode, Time now);
   void dropped(Psn psn, bool answered);
   void owe(const Retransmission& mode, Time now);
-
-  static constexpr Duration least_delay = std::chrono::microseconds(100);
 
   // Ordered by size, which keeps an idle channel small.
   ReceivedWindow received_;

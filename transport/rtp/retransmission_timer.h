@@ -5,6 +5,7 @@
 
 #include "transport/rtp/loss.h"
 #include "transport/rtp/rtt.h"
+#include "transport/rtp/waits.h"
 
 namespace urma::transport {
 
@@ -19,13 +20,11 @@ namespace urma::transport {
 // modes a time-out means that packets are lost, as UB specifies it (UB 4.4.1).
 class RetransmissionTimer {
  public:
-  // The longest time for which a receiver holds an acknowledgement back.
-  static constexpr Duration most_ack_delay = std::chrono::microseconds(400);
-
-  // `first_rtt`: the round trip measured during set-up.
-  explicit RetransmissionTimer(Duration first_rtt) : rtt_(first_rtt) {}
+  // `first_rtt`: the round trip measured during set-up. `lateness`: how late an end may run.
+  RetransmissionTimer(Duration first_rtt, Duration lateness) : rtt_(first_rtt), waits_(lateness) {}
 
   const RttEstimator& rtt() const { return rtt_; }
+  const Waits& waits() const { return waits_; }
   void add(Duration sample) { rtt_.add(sample); }
 
   bool running() const { return at_ != never; }
@@ -40,7 +39,7 @@ class RetransmissionTimer {
     at_ = now + patience;
     probe_next_ = false;
     if (mode.trigger != Retransmission::Trigger::rack) return;
-    const Duration until_probe = std::max(probe_after(rtt_, most_ack_delay), late_.tolerated());
+    const Duration until_probe = std::max(probe_after(), late_.tolerated());
     probe_next_ = timeouts_in_row_ == 0 && until_probe < patience;
     if (probe_next_) at_ = now + until_probe;
   }
@@ -58,14 +57,14 @@ class RetransmissionTimer {
     if (probe_next_) {
       probe_next_ = false;
       // The time-out stays where it was, but leaves enough time for the answer to the probe.
-      const Duration rest = time_out(mode, 0) - probe_after(rtt_, most_ack_delay);
+      const Duration rest = time_out(mode, 0) - probe_after();
       at_ = now + std::max(rest, 2 * rtt_.smoothed());
       return Action::probe;
     }
     if (timeouts_in_row_ < UINT16_MAX) ++timeouts_in_row_;
     // The tolerance for a late peer extends only the first wait: this silence may have another
     // cause.
-    at_ = now + transport::time_out(mode, rtt_, timeouts_in_row_);
+    at_ = now + transport::time_out(mode, rtt_, timeouts_in_row_, least_timeout());
     return Action::time_out;
   }
 
@@ -87,9 +86,9 @@ class RetransmissionTimer {
     if (asked_at_ == Time{}) return false;
     const bool arrived = oldest_first_copy < asked_at_;
     const bool in_time = answered.value_or(false) && !arrived;
-    // An acknowledgement within 1 ms is not a sign of a late peer: the one before may have been
-    // lost.
-    const bool late = !in_time && now - asked_at_ > RttEstimator::least_timeout;
+    // An acknowledgement that is not much later is not a sign of a late peer: the one before may
+    // have been lost.
+    const bool late = !in_time && now - asked_at_ > waits_.late_after();
     if (!answered && !arrived) return false;
     if (in_time || late) late_.learn(late);
     asked_at_ = {};
@@ -102,10 +101,15 @@ class RetransmissionTimer {
   // answer: the peer was not running.
   Duration longest_answer() const { return 2 * rtt_.smoothed() + answer_slack; }
   Duration time_out(const Retransmission& mode, unsigned tries) const {
-    return transport::time_out(mode, rtt_, tries, late_.least_timeout());
+    return transport::time_out(mode, rtt_, tries, std::max(late_.tolerated(), least_timeout()));
   }
 
  private:
+  Duration least_timeout() const { return waits_.least_timeout(rtt_.smoothed()); }
+  Duration probe_after() const {
+    return transport::probe_after(rtt_, waits_.answer_delay(rtt_.smoothed()));
+  }
+
   // The time in which a processor wakes up for a packet.
   static constexpr Duration answer_slack = std::chrono::microseconds(100);
 
@@ -115,6 +119,7 @@ class RetransmissionTimer {
   uint16_t timeouts_in_row_ = 0;
   bool probe_next_ = false;  // whether the next expiry sends a probe
   LatenessTolerance late_;
+  Waits waits_;
 };
 
 }  // namespace urma::transport

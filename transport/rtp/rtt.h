@@ -10,9 +10,6 @@ namespace urma::transport {
 // derives the time-out. It does not know packets or when they were sent: its caller adds samples.
 class RttEstimator {
  public:
-  // The shortest time-out. A receiver may hold an acknowledgement back for a quarter of a round
-  // trip, a busy machine may not run it for a while, and a spurious time-out costs a window.
-  static constexpr Duration least_timeout = std::chrono::milliseconds(1);
   // The longest time-out, unless the path itself needs more.
   static constexpr Duration most_timeout = std::chrono::milliseconds(200);
   // The longest time-out on any path.
@@ -34,7 +31,7 @@ class RttEstimator {
 
   // Returns the time-out that follows `tries` time-outs in a row: it is at least `least`, and each
   // of these time-outs doubles it.
-  Duration timeout(unsigned tries, Duration least = least_timeout) const {
+  Duration timeout(unsigned tries, Duration least) const {
     const Duration once = std::max(smoothed_ + 4 * variation_, least);
     // Doubled time-outs stay well below the 1 s of silence after which the peer is declared dead,
     // unless the round trip itself is longer.

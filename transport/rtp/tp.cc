@@ -18,6 +18,10 @@ namespace {
 constexpr uint32_t questions = 4;
 constexpr uint32_t most_questions = 64;
 
+// No port is taken for more punctual than this. In virtual time an end runs late only if it is
+// stopped, and then its peers wait as over `udp:`.
+constexpr Duration least_lateness = std::chrono::milliseconds(1);
+
 constexpr SliceRef no_slice{};
 
 // With several paths, each of them has its own congestion window, and the channel's window limits
@@ -80,7 +84,7 @@ Tp::Tp(uint32_t index, const TpSettings& settings, RtpPools& pools, Counters& co
       pacer_(controller_of(settings),
              pacer_settings(index, settings, settings.ends.facts.packet_bytes + header_allowance)),
       next_tpmsn_(settings.first_sent.wire()),
-      timer_(settings.first_rtt),
+      timer_(settings.first_rtt, std::max(settings.lateness, least_lateness)),
       reports_given_(settings.gives),
       receipts_(settings.first_received, *settings.mode, settings.peers_mode) {
   routes().open(
@@ -247,7 +251,9 @@ LossEvidence Tp::evidence_of(const SentWindow::Acknowledgement& news, Psn report
 }
 
 // Returns the tolerance for packets of different routes.
-Duration Tp::all_tolerance() const { return tolerance_.window(rtt()) + routes().spread(rtt()); }
+Duration Tp::all_tolerance() const {
+  return tolerance_.window(rtt()) + routes().spread(timer_.waits(), rtt());
+}
 
 uint64_t Tp::find_lost(const LossEvidence& evidence, Time now) {
   const Duration tolerance = tolerance_.window(rtt());
@@ -511,7 +517,7 @@ void Tp::fill_ack(TxFrame& frame) {
 
 Time Tp::next_deadline() const {
   Time at = std::min(timer_.deadline(), overtaken_until_);
-  at = std::min(at, receipts_.deadline(mode_, rtt()));
+  at = std::min(at, receipts_.deadline(mode_, timer_.waits(), rtt()));
   at = std::min(at, routes().next_deadline());
   if (paces() && can_send(never)) at = std::min(at, departure());
   if (outstanding()) {

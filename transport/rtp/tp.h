@@ -72,7 +72,7 @@ class Tp final : public PacketChannel {
   // PacketChannel. Lost packets leave first, then answers, then requests.
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) override;
   bool owes_ack(Time now) const override {
-    return receipts_.due(mode_, rtt(), now) ||
+    return receipts_.due(mode_, timer_.waits(), rtt(), now) ||
            (reports_given_.any() && routes().report_due(reports_given_));
   }
   // A CNP leaves before the acknowledgement, which then is still owed. With several routes, each

@@ -8,6 +8,7 @@ namespace {
 
 using transport::ChannelRoutes;
 using transport::Routes;
+using transport::Waits;
 
 constexpr congestion::Settings thousands{.packet_bytes = 1000, .limit_bytes = 1'000'000};
 
@@ -47,7 +48,7 @@ TEST_CASE("channel routes: on an only path, the rules of the mode alone judge pa
   const ChannelRoutes one = nullptr;
   CHECK(one.next_deadline() == never);
   CHECK(one.took(0) == Duration{});
-  CHECK(one.spread(1s) == Duration{});
+  CHECK(one.spread(Waits(1ms), 1s) == Duration{});
   CHECK_FALSE(one.judged().several());
   CHECK_FALSE(one.overtaken(0, Time{}));
   CHECK(one.later(0) == Duration{});
@@ -141,10 +142,12 @@ TEST_CASE("channel routes: arrivals on a route judge its packets, unless one is 
 }
 
 TEST_CASE(
-    "channel routes: packets of several routes overtake each other by two round trips or 1 ms") {
+    "channel routes: packets of several routes overtake each other by two round trips or what an "
+    "end runs late") {
   Two with;
-  CHECK(with.channel.spread(10us) == 1ms);
-  CHECK(with.channel.spread(3ms) == 6ms);
+  CHECK(with.channel.spread(Waits(1ms), 10us) == 1ms);
+  CHECK(with.channel.spread(Waits(1ms), 3ms) == 6ms);
+  CHECK(with.channel.spread(Waits(5ms), 10us) == 5ms);
 }
 
 TEST_CASE("channel routes: a frame is addressed by its route") {

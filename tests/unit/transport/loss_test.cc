@@ -146,15 +146,15 @@ TEST_CASE("time-outs: fixed, doubled as in UB, measured") {
   const Retransmission doubled = {
       .rto = Retransmission::Rto::doubled, .rto_exponent = 3, .rto_base = 20us};
   for (unsigned tries = 0; tries < 300; ++tries) {
-    CHECK(time_out(fixed, rtt, tries) == 512us);
-    CHECK(time_out({}, rtt, tries) == rtt.timeout(tries));
+    CHECK(time_out(fixed, rtt, tries, 1ms) == 512us);
+    CHECK(time_out({}, rtt, tries, 1ms) == rtt.timeout(tries, 1ms));
   }
   // The example of UB: Base 20 us, N 3.
   unsigned tries = 0;
   for (const Duration expected : {20us, 160us, 1280us, 10'240us, 81'920us, 200'000us, 200'000us}) {
-    CHECK(time_out(doubled, rtt, tries++) == expected);
+    CHECK(time_out(doubled, rtt, tries++, 1ms) == expected);
   }
-  CHECK(time_out(doubled, rtt, 255) == 200ms);
+  CHECK(time_out(doubled, rtt, 255, 1ms) == 200ms);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ struct Receiving {
     const Rtph header{.ack_request = asks, .psn = Psn{psn}.wire()};
     return receipts.receive(header, mode, now, pool);
   }
-  bool due() const { return receipts.due(mode, rtt, now); }
+  bool due() const { return receipts.due(mode, waits, rtt, now); }
   Written write() {
     std::array<std::byte, Rtph::size + Saetph::max_size> bytes{};
     const size_t size = receipts.write({.source = 7, .destination = 9}, mode, bytes, pool);
@@ -53,6 +53,7 @@ struct Receiving {
     return out;
   }
 
+  transport::Waits waits{1ms};
   Retransmission mode{.window_packets = 16, .bitmap_bits = 64, .ack_packets = 4};
   Time now{1s};
   Receipts::Pool pool;
@@ -62,29 +63,29 @@ struct Receiving {
 TEST_CASE("receipts: an acknowledgement is delayed, and serves for all packets until then") {
   Receiving one(sel_rack);
   CHECK_FALSE(one.due());
-  CHECK(one.receipts.deadline(one.mode, one.rtt) == never);
+  CHECK(one.receipts.deadline(one.mode, one.waits, one.rtt) == never);
   CHECK(one.arrives(100) == Arrival::fresh);
   const Time begun = one.now;
-  CHECK(one.receipts.deadline(one.mode, one.rtt) == begun + 200us);
+  CHECK(one.receipts.deadline(one.mode, one.waits, one.rtt) == begun + 200us);
   one.now += 150us;
   CHECK(one.arrives(101) == Arrival::fresh);
-  CHECK(one.receipts.deadline(one.mode, one.rtt) == begun + 200us);
+  CHECK(one.receipts.deadline(one.mode, one.waits, one.rtt) == begun + 200us);
   CHECK_FALSE(one.due());
   one.now = begun + 200us;
   CHECK(one.due());
   CHECK(one.write().header.psn == 101);
   CHECK_FALSE(one.due());
-  CHECK(one.receipts.deadline(one.mode, one.rtt) == never);
+  CHECK(one.receipts.deadline(one.mode, one.waits, one.rtt) == never);
 }
 
 TEST_CASE(
     "receipts: the delay is a quarter of the round trip within bounds, or what the mode says") {
   Receiving one(sel_rack);
   one.arrives(100);
-  CHECK(one.receipts.deadline(one.mode, 1us) == one.now + 100us);
-  CHECK(one.receipts.deadline(one.mode, 1s) == one.now + 400us);
+  CHECK(one.receipts.deadline(one.mode, one.waits, 1us) == one.now + 100us);
+  CHECK(one.receipts.deadline(one.mode, one.waits, 1s) == one.now + 400us);
   one.mode.ack_delay = 10ms;
-  CHECK(one.receipts.deadline(one.mode, 1us) == one.now + 10ms);
+  CHECK(one.receipts.deadline(one.mode, one.waits, 1us) == one.now + 10ms);
 }
 
 TEST_CASE("receipts: enough packets, a duplicate, or a request make it due immediately") {
@@ -301,7 +302,8 @@ TEST_CASE(
           REQUIRE(fresh == (arrival == Arrival::fresh));
           REQUIRE(one.arrives(psn, asks) == arrival);
           one.now += Duration(static_cast<int64_t>(prng.below(100'000)));
-          REQUIRE(one.receipts.deadline(one.mode, one.rtt) == history.deadline(one.rtt / 4));
+          REQUIRE(one.receipts.deadline(one.mode, one.waits, one.rtt) ==
+                  history.deadline(one.rtt / 4));
           REQUIRE(one.due() == history.due(one.rtt / 4, one.now));
           // An acknowledgement leaves late, or although none is due yet.
           if (prng.below(one.due() ? 2 : 50) != 0) continue;

@@ -11,7 +11,7 @@ using Action = RetransmissionTimer::Action;
 
 // A timer with a round trip of 40 us: it probes after 480 us, and times out after 1 ms.
 struct Waiting {
-  RetransmissionTimer timer{40us};
+  RetransmissionTimer timer{40us, 1ms};
   Time now{1s};
 
   Waiting() {
@@ -112,13 +112,13 @@ TEST_CASE("retransmission timer: only the first time-out of a peer that was late
 
 TEST_CASE("retransmission timer: an answer takes two round trips and 100 us at most") {
   for (const Duration rtt : {Duration(10us), Duration(40us), Duration(20ms)}) {
-    CHECK(RetransmissionTimer(rtt).longest_answer() == 2 * rtt + 100us);
+    CHECK(RetransmissionTimer(rtt, 1ms).longest_answer() == 2 * rtt + 100us);
   }
 }
 
 TEST_CASE("retransmission timer: the answer to a probe has two round trips before the time-out") {
   // The probe is sent after 900 us, 100 us before the time-out would be.
-  RetransmissionTimer timer(250us);
+  RetransmissionTimer timer(250us, 1ms);
   for (int i = 0; i < 100; ++i) timer.add(250us);
   const Time begun(1s);
   timer.start(sel_rack, begun);
@@ -140,7 +140,7 @@ TEST_CASE("retransmission timer: news of packets sent after the question does no
 
 TEST_CASE("retransmission timer: other modes ask no questions") {
   for (const Retransmission& mode : {sel_fast, sel_timeout, gbn_fast, gbn_timeout}) {
-    RetransmissionTimer timer(40us);
+    RetransmissionTimer timer(40us, 1ms);
     timer.start(mode, Time(1s));
     CHECK(timer.expire(mode, timer.deadline()) == Action::time_out);
     CHECK_FALSE(timer.settle(true, never, timer.deadline()));

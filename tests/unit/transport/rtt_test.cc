@@ -39,7 +39,7 @@ TEST_CASE("the estimate and the time-out follow the filter of RFC 6298") {
       REQUIRE(std::abs(real(rtt.smoothed()) - model.smoothed) < 20);
       const double timeout =
           std::clamp(model.smoothed + 4 * model.variation, real(1ms), real(200ms));
-      REQUIRE(std::abs(real(rtt.timeout(0)) - timeout) < 100);
+      REQUIRE(std::abs(real(rtt.timeout(0, 1ms)) - timeout) < 100);
     }
   }
 }
@@ -48,7 +48,7 @@ TEST_CASE("before any sample the estimate is the round trip of the set-up") {
   const RttEstimator rtt(10ms);
   CHECK(rtt.smoothed() == 10ms);
   CHECK(rtt.least() == 10ms);
-  CHECK(rtt.timeout(0) == 30ms);  // RFC 6298: R + 4 * R / 2
+  CHECK(rtt.timeout(0, 1ms) == 30ms);  // RFC 6298: R + 4 * R / 2
 }
 
 TEST_CASE("on a path of constant delay the time-out settles near the round trip") {
@@ -56,7 +56,7 @@ TEST_CASE("on a path of constant delay the time-out settles near the round trip"
   for (int i = 0; i < 400; ++i) rtt.add(5ms);
   CHECK(rtt.smoothed() >= 5ms);
   CHECK(rtt.smoothed() < 5ms + 100ns);
-  CHECK(rtt.timeout(0) < 5ms + 200ns);
+  CHECK(rtt.timeout(0, 1ms) < 5ms + 200ns);
   CHECK(rtt.least() == 5ms);
 }
 
@@ -64,27 +64,27 @@ TEST_CASE("each time-out in a row doubles the next one, within bounds and withou
   RttEstimator rtt(2ms);
   for (int i = 0; i < 200; ++i) rtt.add(2ms);
   for (unsigned tries = 0; tries < 6; ++tries) {
-    CHECK(std::abs(real(rtt.timeout(tries)) - real(2ms) * (1 << tries)) < 20'000);
+    CHECK(std::abs(real(rtt.timeout(tries, 1ms)) - real(2ms) * (1 << tries)) < 20'000);
   }
   for (unsigned tries = 7; tries <= 300; ++tries) {
-    CHECK(rtt.timeout(tries) == RttEstimator::most_timeout);
+    CHECK(rtt.timeout(tries, 1ms) == RttEstimator::most_timeout);
   }
 }
 
 TEST_CASE("a time-out is at least 1 ms, and at most 200 ms, or on a long path 1 s") {
   RttEstimator fast(1us);
   for (int i = 0; i < 100; ++i) fast.add(1us);
-  CHECK(fast.timeout(0) == 1ms);
-  CHECK(fast.timeout(1) == 2ms);
-  CHECK(fast.timeout(200) == 200ms);
+  CHECK(fast.timeout(0, 1ms) == 1ms);
+  CHECK(fast.timeout(1, 1ms) == 2ms);
+  CHECK(fast.timeout(200, 1ms) == 200ms);
   RttEstimator slow(30s);
-  CHECK(slow.timeout(0) == 1s);
-  CHECK(slow.timeout(UINT8_MAX) == 1s);
+  CHECK(slow.timeout(0, 1ms) == 1s);
+  CHECK(slow.timeout(UINT8_MAX, 1ms) == 1s);
   RttEstimator satellite(600ms);
   for (int i = 0; i < 100; ++i) satellite.add(600ms);
-  CHECK(satellite.timeout(0) >= 600ms);
-  CHECK(satellite.timeout(0) < 620ms);
-  CHECK(satellite.timeout(5) == satellite.timeout(0));
+  CHECK(satellite.timeout(0, 1ms) >= 600ms);
+  CHECK(satellite.timeout(0, 1ms) < 620ms);
+  CHECK(satellite.timeout(5, 1ms) == satellite.timeout(0, 1ms));
 }
 
 }  // namespace
