@@ -104,6 +104,16 @@ TEST_CASE("rates that differ by their rounding are averaged") {
   CHECK(std::fabs(script.window() / mean - 1) < 0.01);
 }
 
+TEST_CASE("a window that a port raises grows by a tenth in a round trip at most") {
+  Script<CaqmR> script;
+  for (int i = 0; i < 6; ++i) script.round(may_grow, 100us);
+  script.acknowledge(named(rate_code(2e8, 0.5)), 100us);
+  const double before = script.window();
+  script.acknowledge(named(rate_code(9e8, 0.5)), 100us, static_cast<uint64_t>(before));
+  CHECK(script.window() > 1.09 * before);
+  CHECK(script.window() < 1.11 * before);
+}
+
 // Whatever a port writes, the rate stays between 1/1024 packet in a round trip and the link's.
 TEST_CASE("forged, zero and largest hints leave a rate that the link can do") {
   for (const unsigned hint : {0, 1, 255, 256, 0xffff}) {
@@ -171,6 +181,18 @@ TEST_CASE("a port grants growth while it has spare rate, and names the fair rate
   CHECK_FALSE(above.increase);
   CHECK(above.congested);
   CHECK(rate_of(above.hint) < 2.6e8);
+}
+
+TEST_CASE("what a port grants at once is at most what it can send more in a round trip") {
+  CaqmRMeter meter(gigabyte);
+  Time now{};
+  load(meter, now, 4, 2e7, 10);
+  int granted = 0;
+  for (int i = 0; i < 1000; ++i) {
+    granted += meter.arrive(now, 1000, 0, {.increase = true, .hint = rate_code(2e7, 0.5)}).increase;
+  }
+  CHECK(granted > 10);
+  CHECK(granted <= 100);
 }
 
 TEST_CASE("a full port refuses a flow below its fair rate until others have slowed down") {
@@ -254,6 +276,23 @@ TEST_CASE("a forged low rate counts as 256 flows at most, and is forgotten") {
   CHECK(meter.flows() <= 4.5 + 256);
   load(meter, now, 4, 2e8, 400);
   CHECK(meter.flows() < 6);
+}
+
+TEST_CASE(
+    "a large packet with the lowest rate, in a short round trip, counts as 256 flows at most") {
+  CaqmRMeter meter({.bytes_per_second = 1e9, .base_rtt = 1us, .packet_bytes = 9000, .seed = 3});
+  Time now{};
+  const auto pass = [&](int packets) {
+    for (int i = 0; i < packets; ++i) {
+      now += 1us;
+      meter.arrive(now, 1000, 0, {.hint = rate_code(1e9, 0.5)});
+    }
+  };
+  pass(1000);
+  meter.arrive(now, 9000, 0, {.hint = 1});  // its rate would fill the port 6900 times less
+  pass(3);
+  CHECK(meter.flows() > 2);
+  CHECK(meter.flows() < 40);
 }
 
 TEST_CASE("an idle port forgets its flows") {

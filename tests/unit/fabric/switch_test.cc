@@ -113,8 +113,8 @@ TEST_CASE("between two thresholds the part of marked packets rises") {
   Switch at =
       switch_of_hosts({.ports = 2, .addresses = 8},
                       {.bytes_per_second = 1'000'000'000'000,
-                       .marking = {.from_bytes = 0, .all_bytes = 1000, .most_chance = 0.5}});
-  for (const uint32_t queue : {100u, 500u, 900u, 1001u}) {
+                       .marking = {.from_bytes = 200, .all_bytes = 1000, .most_chance = 0.5}});
+  for (const uint32_t queue : {200u, 300u, 600u, 900u, 1001u}) {
     const uint64_t before = at.counters(1, 0).marked;
     for (int i = 0; i < 10'000; ++i) {
       // The queue is empty before, and again after each pair of packets.
@@ -126,7 +126,7 @@ TEST_CASE("between two thresholds the part of marked packets rises") {
       at.arrive(second, 0, now);
     }
     const double part = static_cast<double>(at.counters(1, 0).marked - before) / 10'000;
-    const double expected = queue > 1000 ? 1 : queue / 1000.0 * 0.5;
+    const double expected = queue > 1000 ? 1 : (queue - 200) / 800.0 * 0.5;
     CHECK(std::abs(part - expected) < 0.015);
   }
 }
