@@ -111,6 +111,9 @@ void FaultPort::send_due(Time now) {
     inner_taken_ += taken;
     // Packets that the inner port does not take now are lost, as datagrams are in a full device.
     inner_->unlend(std::span(frames).subspan(taken, lent - taken));
+    for (size_t lost = filled - taken; lost > 0; --lost) {
+      free_.push_back(sent_[(sent_first_ + --sent_count_) % sent_.size()].buffer);
+    }
     reclaim();
     if (lent == 0 || taken < filled) return;
   }

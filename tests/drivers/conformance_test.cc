@@ -1,4 +1,5 @@
-// The promises that every driver keeps. The suite runs on each driver that is built.
+// The promises that every driver keeps. The suite runs on each driver that is built
+// (conformance_pairs.h).
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -8,14 +9,12 @@
 #include <set>
 
 #include "tests/catch.h"
+#include "tests/drivers/conformance_pairs.h"
 #include "tests/drivers/ports.h"
-#include "tests/drivers/running_switch.h"
-#include "tests/drivers/window_file.h"
 
 namespace urma::test {
 namespace {
 
-using drivers::Driver;
 using drivers::PacketPort;
 
 // This device reads memory late and settles even later. Any port may do this, and the port of a NIC
@@ -23,28 +22,16 @@ using drivers::PacketPort;
 constexpr std::string_view late =
     "fault(hold=20us,hold_jitter=20us,settle=30us,settle_jitter=30us,ring=150):";
 
-// Calls `function` with the ports of each driver, directly and behind a wrapper that is late.
+// Calls `function` with the ports of each pair, directly and behind a wrapper that is late.
 template <class Function>
 void for_each_driver(Function&& function) {
-  const auto open = [&](const std::string& first, const std::string& second) {
-    INFO("device " << first);
-    PortPair ports(first, second);
-    function(ports);
-  };
-  const auto on = [&](std::string_view first, std::string_view second) {
-    open(std::string(first), std::string(second));
-    open(std::string(late) + std::string(first), std::string(late) + std::string(second));
-  };
-  for (const Driver* driver : drivers::all_drivers()) {
-    for (const Driver::Pair& pair : driver->pairs) on(pair[0], pair[1]);
-  }
-  const WindowFile flushed("flushed");
-  on(flushed.device("?size=16M&coherent=no"), flushed.device("?size=16M&coherent=no"));
-  const WindowFile acted("acted");
-  on(acted.device("?size=16M&coherent=no&double=1"),
-     acted.device("?size=16M&coherent=no&double=2"));
-  const RunningSwitch running;
-  on(running.device(), running.device());
+  for_each_pair([&](const std::string& first, const std::string& second) {
+    for (const std::string& wrapper : {std::string(), std::string(late)}) {
+      INFO("device " << wrapper << first);
+      PortPair ports(wrapper + first, wrapper + second);
+      function(ports);
+    }
+  });
 }
 
 std::vector<TxFrame*> lend_all(PacketPort& port) {

@@ -1,0 +1,435 @@
+#include "drivers/dpdk/dpdk_port.h"
+
+#include <poll.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "drivers/dpdk/eal.h"
+#include "drivers/dpdk/eal_thread.h"
+#include "drivers/frame_pool.h"
+
+namespace urma::drivers::dpdk {
+namespace {
+
+// The most bytes that the headers of IP, UDP and UB add to the payload of a packet.
+constexpr uint32_t overhead = ipv6_bytes + udp_bytes + 96;
+// How long `open` waits for the link of a port whose peer is there.
+constexpr Duration link_patience = std::chrono::milliseconds(300);
+constexpr timespec between_link_looks = {.tv_sec = 0, .tv_nsec = 1'000'000};
+// A poll-only port is polled this often while threads sleep.
+constexpr Duration polled_every = std::chrono::milliseconds(1);
+
+static_assert(most_header_bytes <= RTE_PKTMBUF_HEADROOM);
+static_assert(Station::most_message_bytes <= RTE_MBUF_DEFAULT_DATAROOM);
+
+std::byte* bytes_of(const rte_mbuf& buffer) {
+  return static_cast<std::byte*>(buffer.buf_addr) + RTE_PKTMBUF_HEADROOM;
+}
+
+// Lays the packet, which begins at `bytes_of`, and `front` bytes before it into the buffer.
+void set_bounds(rte_mbuf& buffer, size_t front, size_t bytes) {
+  buffer.data_off = static_cast<uint16_t>(RTE_PKTMBUF_HEADROOM - front);
+  buffer.data_len = static_cast<uint16_t>(front + bytes);
+  buffer.pkt_len = buffer.data_len;
+}
+
+// Returns an address that is derived from the MAC address, as IPv6 hosts derive theirs (RFC 4291).
+Eid derived_address(const Mac& mac) {
+  constexpr std::byte prefix[] = {std::byte{0xfd}, std::byte{0x55}, std::byte{0x42}, std::byte{1}};
+  Eid out;
+  std::ranges::copy(prefix, out.bytes.begin());
+  std::copy_n(mac.begin(), 3, out.bytes.begin() + 8);
+  out.bytes[8] ^= std::byte{2};
+  out.bytes[11] = std::byte{0xff};
+  out.bytes[12] = std::byte{0xfe};
+  std::copy_n(mac.begin() + 3, 3, out.bytes.begin() + 13);
+  return out;
+}
+
+Station::Settings station_of(const Settings& settings, const Mac& mac) {
+  constexpr unsigned derived_prefix = 64;
+  const bool derived = settings.address == Eid{};
+  return {.mac = mac,
+          .address = derived ? derived_address(mac) : settings.address,
+          .prefix_bits = derived ? derived_prefix : settings.prefix_bits,
+          .gateway = settings.gateway,
+          .vlan = settings.vlan,
+          .dscp = settings.dscp,
+          .entropy = settings.entropy};
+}
+
+// Packets of one channel have one flow: it depends on the peer's TPN, which is in RTPH.
+uint32_t flow_of(const TxFrame& frame) {
+  constexpr size_t tpns_at = 2;
+  constexpr size_t tpns_end = 8;
+  const std::span<const std::byte> packet = beginning_of(frame);
+  uint64_t key = load_be<8>(frame.to.address.bytes.data() + 8);
+  if (packet.size() >= tpns_end) key ^= load_be<6>(&packet[tpns_at]) << 16;
+  return static_cast<uint32_t>((key * 0x9e3779b97f4a7c15u) >> 32);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PacketPort>> DpdkPort::open(const Settings& settings) {
+  const Result<const Eal*> eal = Eal::start(settings.eal);
+  if (!eal) return eal.error();
+  const Pmd& pmd = pmd_of(settings);
+  if (settings.address == Eid{} && !pmd.own_mac) {
+    return Error{
+        Status::invalid_argument,
+        "dpdk: " + settings.port +
+            ": such ports have no MAC address of their own from "
+            "which an IP address could be derived. Fix: ip=10.0.0.5/24, or another address"};
+  }
+  Result<std::unique_ptr<EtherDevice>> device = EtherDevice::open(settings);
+  if (!device) return device.error();
+  const Station::Settings station = station_of(settings, (*device)->facts().mac);
+  std::unique_ptr<DpdkPort> port(new DpdkPort(std::move(*device), station, settings));
+  port->facts_.settings.push_back(
+      {"eal", (*eal)->command_line(), Origin::driver, "", "the arguments of EAL"});
+  port->facts_.settings.push_back({"hugepages", yes_or_no((*eal)->huge_pages()), Origin::system, "",
+                                   "huge pages for packet buffers"});
+  return std::unique_ptr<PacketPort>(std::move(port));
+}
+
+DpdkPort::DpdkPort(std::unique_ptr<EtherDevice> device, const Station::Settings& station,
+                   const Settings& settings)
+    : device_(std::move(device)),
+      station_(station),
+      largest_(settings.ip_mtu - (station_.is_ipv4() ? ipv4_bytes : ipv6_bytes) - udp_bytes),
+      frames_(frame_count),
+      held_(most_received) {
+  for (uint32_t i = 0; i < frame_count; ++i) free_.push_back(&frames_[i]);
+  for (uint32_t i = most_received; i-- > 0;) free_slots_.push_back(i);
+  own_.reserve(burst);
+  state_facts(settings);
+  state_settings(settings);
+  // A peer that is there answers within milliseconds; one that is not may come later.
+  const Time until = read_clock() + link_patience;
+  bool up = device_->facts().peer_seen || device_->pmd().heals == Pmd::Heals::itself;
+  while (!up && read_clock() < until) {
+    ppoll(nullptr, 0, &between_link_looks, nullptr);
+    up = device_->tend(read_clock());
+  }
+  station_.announce();
+}
+
+DpdkPort::~DpdkPort() {
+  for (uint32_t i = 0; i < frame_count; ++i) rte_pktmbuf_free(frames_[i].buffer);
+  for (const Held& held : held_) rte_pktmbuf_free(held.buffer);
+  for (const Own& packet : own_) rte_pktmbuf_free(packet.buffer);
+  waiting_.take_if([](const auto& packet) {
+    rte_pktmbuf_free(packet.buffer);
+    return true;
+  });
+}
+
+void DpdkPort::state_facts(const Settings& settings) {
+  const EtherDevice::Facts& device = device_->facts();
+  uint32_t mtu = largest_rtp_mtu;
+  while (mtu > 1024 && mtu + overhead > settings.ip_mtu) mtu /= 2;
+  facts_.self = station_.self();
+  facts_.eid = facts_.self.address;
+  facts_.mtu = mtu;
+  facts_.buffer_bytes = uint32_t{device.receive_descriptors} * device.queues * mtu;
+  facts_.carries.ecn = true;
+  facts_.scheduling_delay = std::max(facts_.scheduling_delay, polled_every);
+  facts_.description =
+      settings.port + " (" + device.driver + ") at " + to_string(facts_.self) + ", MTU " +
+      std::to_string(mtu) + ", " + std::to_string(device.queues) + " queues" +
+      (settings.vlan != 0 ? ", VLAN " + std::to_string(settings.vlan) : "") +
+      ", ECN, packets copied into buffers, polled" + (device.peer_seen ? "" : ", link down");
+}
+
+void DpdkPort::state_settings(const Settings& settings) {
+  const EtherDevice::Facts& device = device_->facts();
+  SettingList& all = facts_.settings;
+  all = settings.options;
+  const bool derived = settings.address == Eid{};
+  all.push_back({"address", to_string(facts_.self),
+                 derived ? Origin::driver : Origin::device_string,
+                 derived ? "from the MAC address" : "dpdk.ip", "where peers reach this device"});
+  all.push_back(
+      {"eid", to_string(facts_.eid), Origin::driver, "the address", "the identity of this device"});
+  all.push_back({"mtu", size_text(facts_.mtu), Origin::driver,
+                 "IP packets have at most " + std::to_string(settings.ip_mtu) + " bytes",
+                 "largest payload of a packet, in bytes"});
+  all.push_back(
+      {"driver", device.driver, Origin::driver, settings.arguments, "DPDK's driver of the port"});
+  all.push_back({"receive_descriptors", std::to_string(device.receive_descriptors), Origin::driver,
+                 "as the port allows", "packets that wait in each queue"});
+  all.push_back({"send_descriptors", std::to_string(device.send_descriptors), Origin::driver,
+                 "as the port allows", "packets that wait to be sent"});
+  all.push_back({"udp_checksum", device.sums_udp ? "port" : "software", Origin::driver,
+                 "dev_info of the port", "which part computes checksums of IPv6 packets"});
+  all.push_back(
+      {"transmit", "copied", Origin::driver, "",
+       "whether packets are copied into buffers of the port, or sent from where they are"});
+}
+
+PortCounters DpdkPort::counters() const {
+  PortCounters counters = counters_;
+  counters.send_failures += device_->counts().dropped;
+  return counters;
+}
+
+// ---- sending
+
+size_t DpdkPort::lend(std::span<TxFrame*> frames) {
+  register_thread();
+  size_t lent = 0;
+  while (lent < frames.size() && !free_.empty()) {
+    Frame& frame = *free_.back();
+    if (frame.buffer == nullptr) frame.buffer = rte_pktmbuf_alloc(device_->send_pool());
+    if (frame.buffer == nullptr) break;  // the port has all of them
+    frame.head = bytes_of(*frame.buffer);
+    free_.pop_back();
+    frames[lent++] = &frame;
+  }
+  return lent;
+}
+
+void DpdkPort::unlend(std::span<TxFrame* const> frames) {
+  for (TxFrame* frame : frames) free_.push_back(static_cast<Frame*>(frame));
+}
+
+uint16_t DpdkPort::queue_of(const TxFrame& frame) const {
+  const uint16_t queues = device_->facts().queues;
+  return queues == 1 ? uint16_t{0} : static_cast<uint16_t>(flow_of(frame) % queues);
+}
+
+// Copies the rest of the packet behind its head.
+void DpdkPort::gather(Frame& frame) const {
+  std::byte* const begin = bytes_of(*frame.buffer);
+  std::byte* at = begin + frame.head_bytes;
+  for (unsigned i = 0; i < frame.piece_count; ++i) {
+    copy_bytes(at, frame.pieces[i].data, frame.pieces[i].bytes);
+    at += frame.pieces[i].bytes;
+  }
+  copy_bytes(at, frame.tail.data(), frame.tail_bytes);
+  set_bounds(*frame.buffer, 0, static_cast<size_t>(at + frame.tail_bytes - begin));
+  frame.buffer->ol_flags = 0;
+}
+
+// Writes the outer headers. Returns false if the MAC address of the next hop is not known yet.
+bool DpdkPort::put_on_wire(rte_mbuf& packet, const WaitingPackets::Destination& to, Time now) {
+  const Mac* const hop = station_.next_hop(to.to.address, now);
+  if (hop == nullptr) return false;
+  const size_t bytes = packet.pkt_len;
+  const bool sums = !device_->facts().sums_udp;
+  station_.put_headers({bytes_of(packet), bytes},
+                       {.hop = *hop, .to = to.to, .ecn = to.ecn, .flow = to.flow, .sums = sums});
+  set_bounds(packet, station_.header_bytes(), bytes);
+  if (!sums && !station_.is_ipv4()) {
+    packet.ol_flags = RTE_MBUF_F_TX_IPV6 | RTE_MBUF_F_TX_UDP_CKSUM;
+    packet.l2_len = (station_.header_bytes() - ipv6_bytes - udp_bytes) & 0x7f;
+    packet.l3_len = ipv6_bytes;
+  }
+  return true;
+}
+
+// Hands the packets to the port. Returns how many it took; the others are restored.
+size_t DpdkPort::flush(Burst& out, Time now) {
+  if (out.count == 0) return 0;
+  const size_t taken = device_->send(out.queue, std::span(out.packets).first(out.count), now);
+  ++counters_.calls_sent;
+  out.count = 0;
+  return taken;
+}
+
+// Takes a frame that does not leave now: one to this port itself, to an unknown next hop, to an
+// address that is not reachable, or one that is too large. Returns false if it must stay lent.
+bool DpdkPort::keep_back(Frame& frame, Time now) {
+  if (!fits(frame)) {
+    ++counters_.send_failures;
+    return true;  // the frame keeps its buffer
+  }
+  if (frame.to == facts_.self) {
+    if (own_.size() == burst) return false;
+    own_.push_back({frame.buffer, frame.ecn});
+  } else if (station_.reaches(frame.to.address)) {
+    if (waiting_.full()) return false;
+    waiting_.add(
+        frame.buffer,
+        {.to = frame.to, .ecn = frame.ecn, .flow = flow_of(frame), .queue = queue_of(frame)}, now);
+  } else {
+    ++counters_.unreachable;
+    return true;
+  }
+  frame.buffer = nullptr;
+  return true;
+}
+
+size_t DpdkPort::send(std::span<TxFrame* const> frames, Time now) {
+  register_thread();
+  Burst out;
+  size_t taken = 0;  // from the front
+  const auto take = [&](size_t count, bool sent) {
+    for (; count > 0; --count, ++taken) {
+      auto* const frame = static_cast<Frame*>(frames[taken]);
+      if (sent) frame->buffer = nullptr;
+      free_.push_back(frame);
+    }
+  };
+  for (size_t i = 0; i < frames.size(); ++i) {
+    auto& frame = static_cast<Frame&>(*frames[i]);
+    if (fits(frame)) gather(frame);
+    const bool outwards = fits(frame) && station_.reaches(frame.to.address);
+    const bool ready =
+        outwards &&
+        put_on_wire(*frame.buffer, {.to = frame.to, .ecn = frame.ecn, .flow = flow_of(frame)}, now);
+    const uint16_t queue = queue_of(frame);
+    // The frames in front leave first.
+    if (!ready || out.count == burst || (out.count > 0 && queue != out.queue)) {
+      const size_t expected = out.count;
+      const size_t got = flush(out, now);
+      take(got, true);
+      if (got < expected) break;
+    }
+    if (!ready) {
+      if (!keep_back(frame, now)) break;
+      take(1, false);
+      continue;
+    }
+    out.queue = queue;
+    out.packets[out.count++] = frame.buffer;
+  }
+  take(flush(out, now), true);
+  taken_ += taken;
+  counters_.frames_sent += taken;
+  send_messages(now);
+  return taken;
+}
+
+void DpdkPort::send_messages(Time now) {
+  for (auto message = station_.message(); !message.empty(); message = station_.message()) {
+    rte_mbuf* packet = rte_pktmbuf_alloc(device_->send_pool());
+    if (packet == nullptr) return;
+    std::ranges::copy(message, bytes_of(*packet));
+    set_bounds(*packet, 0, message.size());
+    if (device_->send(0, {&packet, 1}, now) == 0) {
+      rte_pktmbuf_free(packet);
+      return;
+    }
+    station_.pop_message();
+  }
+}
+
+// Sends the packets whose next hop has become known, and drops those that have waited too long.
+void DpdkPort::send_waiting(Time now) {
+  waiting_.take_if([&](const WaitingPackets::Packet& packet) {
+    rte_mbuf* buffer = packet.buffer;
+    if (now >= packet.until) {
+      ++counters_.unreachable;
+      rte_pktmbuf_free(buffer);
+      return true;
+    }
+    const size_t bytes = buffer->pkt_len;
+    if (!put_on_wire(*buffer, packet.to, now)) return false;
+    if (device_->send(packet.to.queue, {&buffer, 1}, now) == 1) return true;
+    set_bounds(*buffer, 0, bytes);
+    return false;
+  });
+}
+
+// ---- receiving
+
+size_t DpdkPort::receive(std::span<RxFrame> frames, Time now) {
+  register_thread();
+  if (device_->tend(now)) station_.announce();
+  size_t kept = receive_own(frames);
+  for (; kept < frames.size() && backlog_first_ < backlog_end_; ++kept) {
+    frames[kept] = backlog_[backlog_first_++];
+  }
+  if (kept < frames.size()) {
+    kept += read(frames.subspan(kept), now);
+  } else if (backlog_first_ == backlog_end_) {
+    backlog_first_ = 0;
+    backlog_end_ = read(backlog_, now);
+  }
+  counters_.frames_received += kept;
+  if (!waiting_.empty()) send_waiting(now);
+  send_messages(now);
+  return kept;
+}
+
+// Reads one burst from the port. Returns how many packets for this device were in it.
+size_t DpdkPort::read(std::span<RxFrame> frames, Time now) {
+  std::array<rte_mbuf*, burst> arrived;
+  const size_t room = std::min({frames.size(), free_slots_.size(), burst});
+  const size_t count = device_->receive(std::span(arrived).first(room));
+  counters_.calls_received += count > 0 ? 1 : 0;
+  for (size_t i = 0; i < count; ++i) rte_prefetch0(rte_pktmbuf_mtod(arrived[i], void*));
+  size_t kept = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (take_in(*arrived[i], frames[kept], now)) {
+      ++kept;
+    } else {
+      rte_pktmbuf_free(arrived[i]);
+    }
+  }
+  return kept;
+}
+
+// Returns packets that were sent to this port itself.
+size_t DpdkPort::receive_own(std::span<RxFrame> frames) {
+  const size_t count = std::min({own_.size(), frames.size(), free_slots_.size()});
+  for (size_t i = 0; i < count; ++i) {
+    rte_mbuf& buffer = *own_[i].buffer;
+    hold(buffer,
+         {.packet = {bytes_of(buffer), buffer.pkt_len}, .from = facts_.self, .ecn = own_[i].ecn},
+         frames[i]);
+  }
+  own_.erase(own_.begin(), own_.begin() + static_cast<ptrdiff_t>(count));
+  return count;
+}
+
+void DpdkPort::hold(rte_mbuf& buffer, const Station::Arrival& arrival, RxFrame& out) {
+  const uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  held_[slot] = {&buffer, arrival.from};
+  out = {.data = arrival.packet.data(),
+         .bytes = static_cast<uint32_t>(arrival.packet.size()),
+         .cookie = slot,
+         .from = &held_[slot].from,
+         .ecn = arrival.ecn};
+}
+
+// Returns whether the buffer has a packet for this device, which `out` then is.
+bool DpdkPort::take_in(rte_mbuf& buffer, RxFrame& out, Time now) {
+  using Kind = Station::Kind;
+  // All buffers have room for the largest frame, so a chain is a frame that is larger.
+  if (buffer.nb_segs != 1) {
+    ++counters_.malformed;
+    return false;
+  }
+  const bool verify =
+      (buffer.ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) != RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+  const std::span frame(rte_pktmbuf_mtod(&buffer, const std::byte*), buffer.data_len);
+  const Station::Arrival arrival = station_.take(frame, verify, now);
+  if (arrival.kind == Kind::packet) {
+    hold(buffer, arrival, out);
+    return true;
+  }
+  if (arrival.kind == Kind::malformed || arrival.kind == Kind::checksum) ++counters_.malformed;
+  return false;
+}
+
+void DpdkPort::release(std::span<const RxFrame> frames) {
+  std::array<rte_mbuf*, burst> buffers;
+  while (!frames.empty()) {
+    const size_t count = std::min(frames.size(), burst);
+    for (size_t i = 0; i < count; ++i) {
+      const uint32_t slot = frames[i].cookie;
+      buffers[i] = std::exchange(held_[slot].buffer, nullptr);
+      free_slots_.push_back(slot);
+    }
+    rte_pktmbuf_free_bulk(buffers.data(), static_cast<unsigned>(count));
+    frames = frames.subspan(count);
+  }
+}
+
+}  // namespace urma::drivers::dpdk

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "base/region.h"
+#include "drivers/dpdk/ether_device.h"
+#include "drivers/dpdk/station.h"
+#include "drivers/dpdk/waiting_packets.h"
+#include "drivers/driver.h"
+
+namespace urma::drivers::dpdk {
+
+// A packet port over one port of DPDK. A frame's head lies in a packet buffer, with room for the
+// outer headers in front. `send` copies the pieces behind it, so frames settle when they are taken.
+// Received buffers are handed upwards. Owns the port, the station and all buffers. Only the thread
+// that runs the engine calls it, except for `open` and the destructor.
+class DpdkPort final : public PacketPort {
+ public:
+  // Errors: those of urma::open.
+  static Result<std::unique_ptr<PacketPort>> open(const Settings& settings);
+  ~DpdkPort() override;
+
+  const PortFacts& facts() const override { return facts_; }
+  PortCounters counters() const override;
+  size_t lend(std::span<TxFrame*> frames) override;
+  size_t send(std::span<TxFrame* const> frames, Time now) override;
+  void unlend(std::span<TxFrame* const> frames) override;
+  uint64_t settled() override { return taken_; }
+  size_t receive(std::span<RxFrame> frames, Time now) override;
+  void release(std::span<const RxFrame> frames) override;
+  std::span<const int> descriptors() const override { return {}; }
+
+ private:
+  static constexpr uint32_t frame_count = 512;
+  static constexpr uint32_t most_received = 1024;
+  static constexpr size_t burst = 64;
+
+  struct Frame : TxFrame {
+    rte_mbuf* buffer = nullptr;  // null while the frame is free and its last buffer is in the port
+  };
+  struct Held {
+    rte_mbuf* buffer = nullptr;
+    Endpoint from;
+  };
+  // A packet to this port itself.
+  struct Own {
+    rte_mbuf* buffer;
+    Ecn ecn;
+  };
+  // Packets to one queue that are handed to the port by one call.
+  struct Burst {
+    std::array<rte_mbuf*, burst> packets;
+    size_t count = 0;
+    uint16_t queue = 0;
+  };
+
+  DpdkPort(std::unique_ptr<EtherDevice> device, const Station::Settings& station,
+           const Settings& settings);
+  void state_facts(const Settings& settings);
+  void state_settings(const Settings& settings);
+
+  uint16_t queue_of(const TxFrame& frame) const;
+  void gather(Frame& frame) const;
+  bool put_on_wire(rte_mbuf& packet, const WaitingPackets::Destination& to, Time now);
+  size_t flush(Burst& burst, Time now);
+  bool keep_back(Frame& frame, Time now);
+  bool fits(const TxFrame& frame) const { return frame.bytes() <= largest_; }
+  void send_messages(Time now);
+  void send_waiting(Time now);
+  bool take_in(rte_mbuf& buffer, RxFrame& out, Time now);
+  void hold(rte_mbuf& buffer, const Station::Arrival& arrival, RxFrame& out);
+  size_t read(std::span<RxFrame> frames, Time now);
+  size_t receive_own(std::span<RxFrame> frames);
+
+  const std::unique_ptr<EtherDevice> device_;
+  Station station_;
+  const size_t largest_;  // the packets that the link carries
+  PortFacts facts_;
+  PortCounters counters_;
+
+  // Sending.
+  RegionArray<Frame> frames_;
+  std::vector<Frame*> free_;
+  uint64_t taken_ = 0;
+  WaitingPackets waiting_;  // for the MAC address of their next hop
+  std::vector<Own> own_;
+
+  // Receiving.
+  std::vector<Held> held_;
+  std::vector<uint32_t> free_slots_;
+  // Packets that came when the caller had no room: answers to questions may lie behind them.
+  std::array<RxFrame, burst> backlog_;
+  size_t backlog_first_ = 0;
+  size_t backlog_end_ = 0;
+};
+
+}  // namespace urma::drivers::dpdk

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace urma::drivers::dpdk {
+
+// The checksum of IP, UDP and ICMP (RFC 1071). The sum is that of native words, so its result has
+// the byte order in which it must be stored.
+class InternetSum {
+ public:
+  // Parts must have an even size, except the last one.
+  InternetSum& add(std::span<const std::byte> part) {
+    const std::byte* at = part.data();
+    size_t left = part.size();
+    uint64_t four[4];
+    for (; left >= sizeof four; at += sizeof four, left -= sizeof four) {
+      std::memcpy(four, at, sizeof four);
+      for (const uint64_t word : four) sum_ += (word & 0xffffffff) + (word >> 32);
+    }
+    uint32_t word;
+    for (; left >= sizeof word; at += sizeof word, left -= sizeof word) {
+      std::memcpy(&word, at, sizeof word);
+      sum_ += word;
+    }
+    word = 0;
+    if (left > 0) std::memcpy(&word, at, left);
+    sum_ += word;
+    return *this;
+  }
+  // Returns the sum itself, which is 0xffff for bytes that contain their checksum.
+  uint16_t folded() const {
+    uint64_t sum = sum_;
+    while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
+    return static_cast<uint16_t>(sum);
+  }
+  uint16_t checksum() const { return static_cast<uint16_t>(~folded()); }
+
+ private:
+  uint64_t sum_ = 0;
+};
+
+}  // namespace urma::drivers::dpdk

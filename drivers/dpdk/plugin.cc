@@ -1,0 +1,14 @@
+#include "drivers/dpdk/plugin.h"
+
+#include "drivers/dpdk/dpdk_port.h"
+
+namespace urma::drivers::dpdk {
+
+extern "C" __attribute__((visibility("default"))) PluginFunction urma_dpdk_plugin;
+const Plugin* urma_dpdk_plugin() {
+  static constexpr Plugin plugin = {
+      .stamp = URMA_DPDK_STAMP, .open = DpdkPort::open, .leaked = MbufPool::missing};
+  return &plugin;
+}
+
+}  // namespace urma::drivers::dpdk

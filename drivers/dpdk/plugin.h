@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+
+#include "drivers/dpdk/settings.h"
+
+namespace urma::drivers::dpdk {
+
+// The table that liburma finds in the shared object of this driver. The object is compiled from the
+// same sources by the same compiler: both have a stamp of these, and the library uses the table
+// only if the stamps are equal. So `stamp` is the only member whose place never changes.
+struct Plugin {
+  const char* stamp;
+  // Errors: those of urma::open.
+  Result<std::unique_ptr<PacketPort>> (*open)(const Settings& settings);
+  // Returns the number of packet buffers that ports of this process lost before they closed. For
+  // tests: it is always 0.
+  uint64_t (*leaked)();
+};
+
+// The name of the function that returns the table.
+inline constexpr const char* plugin_symbol = "urma_dpdk_plugin";
+using PluginFunction = const Plugin*();
+
+}  // namespace urma::drivers::dpdk

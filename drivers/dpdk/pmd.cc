@@ -1,0 +1,154 @@
+#include "drivers/dpdk/pmd.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+
+#include "base/above_standard.h"
+
+namespace urma::drivers::dpdk {
+namespace {
+
+using Heals = Pmd::Heals;
+
+constexpr uint32_t frame_overhead = ethernet_bytes + vlan_tag_bytes + 4;
+
+// The order matters: the first whose name begins the port's name.
+constexpr Pmd pmds[] = {
+    {.name = "net_memif", .any_mtu = true, .takes_mac = true, .gathers = true},
+    {.name = "net_virtio_user", .heals = Heals::reopen, .most_ip_mtu = 9600, .takes_mac = true},
+    {.name = "net_vhost", .any_mtu = true, .own_mac = false},
+    {.name = "net_af_packet", .any_mtu = true, .gathers = true},
+    // A buffer has to fit into a page.
+    {.name = "net_af_xdp", .any_mtu = true, .most_ip_mtu = 3498},
+    {.name = "net_ring", .any_mtu = true, .own_mac = false},
+    {.name = "net_null", .any_mtu = true},
+    {.name = "net_tap", .any_mtu = true},
+};
+constexpr Pmd nic = {.name = "NIC"};
+// It finds its server again only after a restart.
+constexpr Pmd memif_client = {.name = "net_memif",
+                              .heals = Heals::restart,
+                              .any_mtu = true,
+                              .takes_mac = true,
+                              .gathers = true};
+
+std::string mac_text(const Mac& mac) {
+  std::array<char, 18> text{};
+  const auto at = [&](unsigned i) { return static_cast<unsigned>(mac[i]); };
+  std::snprintf(text.data(), text.size(), "%02x:%02x:%02x:%02x:%02x:%02x", at(0), at(1), at(2),
+                at(3), at(4), at(5));
+  return text.data();
+}
+
+// Appends an argument, unless it is given.
+void add(std::string& arguments, std::string_view key, std::string_view value) {
+  if (!argument(arguments, key).empty()) return;
+  if (!arguments.empty()) arguments += ',';
+  arguments.append(key).append("=").append(value);
+}
+
+}  // namespace
+
+const Pmd& pmd_of(const Settings& settings) {
+  for (const Pmd& one : pmds) {
+    if (!settings.port.starts_with(one.name)) continue;
+    const bool client = argument(settings.arguments, "role") != "server";  // the default
+    return one.name == memif_client.name && client ? memif_client : one;
+  }
+  return nic;
+}
+
+std::string_view argument(std::string_view arguments, std::string_view key) {
+  while (!arguments.empty()) {
+    const std::string_view one = arguments.substr(0, arguments.find(','));
+    arguments.remove_prefix(std::min(arguments.size(), one.size() + 1));
+    if (one.starts_with(key) && one.substr(key.size()).starts_with('=')) {
+      return one.substr(key.size() + 1);
+    }
+  }
+  return {};
+}
+
+Result<std::string> port_arguments(const Settings& settings, const Pmd& pmd, const Mac& mac) {
+  const auto refuse = [&](const std::string& why, const std::string& fix) {
+    return Error{Status::invalid_argument, "dpdk: " + settings.port + ": " + why + ". Fix: " + fix};
+  };
+  if (settings.ip_mtu > pmd.most_ip_mtu) {
+    return refuse("this port carries packets of at most " + std::to_string(pmd.most_ip_mtu) +
+                      " bytes, and mtu is " + std::to_string(settings.ip_mtu),
+                  "a smaller mtu");
+  }
+  std::string out = settings.arguments;
+  if (pmd.takes_mac) add(out, "mac", mac_text(mac));
+  const uint32_t frame = settings.ip_mtu + frame_overhead;
+  if (pmd.name == "net_memif") {
+    // A frame larger than a slot is corrupted when the ring is full.
+    const std::string needed = std::to_string(frame <= 2048 ? 2048 : (frame + 1023) / 1024 * 1024);
+    add(out, "bsize", needed);
+    const std::string_view given = argument(out, "bsize");
+    uint32_t bytes = 0;
+    std::from_chars(given.data(), given.data() + given.size(), bytes);
+    if (bytes < frame) {
+      return refuse("bsize=" + std::string(given) +
+                        " is too small for mtu=" + std::to_string(settings.ip_mtu),
+                    "bsize=" + needed + " at both ends, or leave it out");
+    }
+  }
+  if (pmd.name == "net_virtio_user") add(out, "queue_size", "1024");
+  if (pmd.name == "net_af_xdp") add(out, "busy_budget", "0");
+  if (pmd.name == "net_af_packet") {
+    // With the default of 512 frames, bursts are lost that no counter shows.
+    add(out, "framecnt", "4096");
+    if (frame > 2000) {
+      add(out, "framesz", "16384");
+      add(out, "blocksz", "65536");
+    }
+  }
+  return out;
+}
+
+void remove_stale_socket(std::string_view path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  struct stat about {};
+  if (path.empty() || path.size() >= sizeof address.sun_path) return;
+  path.copy(address.sun_path, path.size());
+  if (lstat(address.sun_path, &about) != 0 || !S_ISSOCK(about.st_mode)) return;
+  const int probe = above_standard(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (probe < 0) return;
+  const bool refused = connect(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 &&
+                       errno == ECONNREFUSED;
+  close(probe);
+  if (refused) unlink(address.sun_path);
+}
+
+std::string cure_for_port(const Settings& settings, const std::string& log) {
+  const auto says = [&](const char* what) { return log.find(what) != log.npos; };
+  if (settings.is_pci()) {
+    return "bind the NIC to vfio-pci (dpdk-devbind.py --bind=vfio-pci " + settings.port +
+           "), and run as root or give this user /dev/vfio";
+  }
+  if (settings.port.starts_with("net_virtio_user")) {
+    return "start the vhost side first, and check path= and its permissions";
+  }
+  if (says("Permission") || says("not permitted")) {
+    return "run as root, or give this process CAP_NET_RAW and CAP_NET_ADMIN";
+  }
+  if (settings.port.starts_with("net_memif") || settings.port.starts_with("net_vhost")) {
+    return "a socket path that this user may create and no other process uses";
+  }
+  if (settings.port.starts_with("net_af_")) {
+    return "iface=NAME of an interface that is up, and run as root";
+  }
+  return "a name that begins with that of a driver of DPDK, and a number: net_memif0, "
+         "net_virtio_user0, net_vhost0, net_af_packet0, net_af_xdp0";
+}
+
+}  // namespace urma::drivers::dpdk

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "drivers/dpdk/headers.h"
+#include "drivers/dpdk/settings.h"
+
+namespace urma::drivers::dpdk {
+
+// The properties of one kind of port (a poll mode driver of DPDK) that its dev_info does not state.
+struct Pmd {
+  std::string_view name;
+  // How a port finds its peer again: by itself, after it was stopped and started, or after it was
+  // removed and made anew.
+  enum class Heals : uint8_t { itself, restart, reopen };
+  Heals heals = Heals::itself;
+  // Whether frames of any size pass although the port refuses to be configured for them.
+  bool any_mtu = false;
+  uint32_t most_ip_mtu = 65535;
+  // Whether it accepts mac=.
+  bool takes_mac = false;
+  // Whether its MAC address differs from those of other such ports, so that an address may be
+  // derived from it.
+  bool own_mac = true;
+  // Whether it reads chains of external buffers before `rte_eth_tx_burst` returns, so that packets
+  // need not be copied first.
+  bool gathers = false;
+};
+
+// Returns the description of the port with this name: net_memif0, 0000:3b:00.0.
+const Pmd& pmd_of(const Settings& settings);
+// Returns the arguments with which the port is made: those given, and those without which it would
+// be slow, or corrupt large packets. Errors: invalid_argument.
+Result<std::string> port_arguments(const Settings& settings, const Pmd& pmd, const Mac& mac);
+// Returns the value of an argument, or an empty text.
+std::string_view argument(std::string_view arguments, std::string_view key);
+// A killed process leaves the socket of its port, and the next one could not make it. Removes the
+// file if it is a socket at which no process listens.
+void remove_stale_socket(std::string_view path);
+// Returns what to do if a port cannot be made, by what DPDK has printed.
+std::string cure_for_port(const Settings& settings, const std::string& log);
+
+}  // namespace urma::drivers::dpdk

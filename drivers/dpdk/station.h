@@ -1,0 +1,120 @@
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "drivers/dpdk/headers.h"
+#include "drivers/dpdk/neighbours.h"
+
+namespace urma::drivers::dpdk {
+
+// A host with one IP address on an Ethernet: it forms and reads the headers of packets, finds the
+// MAC address of the next hop, and answers ARP, NDP and ping. Takes bytes and the time, and returns
+// bytes; it knows neither DPDK nor UB. The port owns it; only the thread that runs the port calls
+// it.
+class Station {
+ public:
+  struct Settings {
+    Mac mac{};
+    Eid address;
+    unsigned prefix_bits = 24;  // of IPv4 or IPv6; addresses with the same prefix are on the link
+    Eid gateway{};              // all zeros if there is none
+    uint16_t port = ub_port;    // UDP
+    uint16_t vlan = 0;          // 0: untagged
+    uint8_t dscp = 0;
+    // Whether the UDP source port of a packet depends on its flow. The receiver must know that such
+    // a port is not an address (is_entropy).
+    bool entropy = false;
+  };
+  explicit Station(const Settings& settings);
+
+  const Settings& settings() const { return settings_; }
+  Endpoint self() const { return {settings_.address, settings_.port}; }
+  bool is_ipv4() const { return self().is_ipv4(); }
+  // UDP source ports of this range are path entropy: the packet comes from the UB port of its
+  // sender. It lies above the range from which Linux takes free ports.
+  static constexpr uint16_t first_entropy = 61000;
+  static constexpr bool is_entropy(uint16_t port) { return port >= first_entropy; }
+
+  // ---- outwards
+
+  // Returns the number of bytes of the headers in front of each packet.
+  size_t header_bytes() const { return header_bytes_; }
+  // Returns whether a packet to this address can leave: to a host on the link, or by the gateway.
+  bool reaches(const Eid& to) const;
+  // Returns the MAC address of the next hop to a reachable host. Returns null if it is not known
+  // yet; then a question is sent, and the caller tries again later.
+  const Mac* next_hop(const Eid& to, Time now);
+  // Writes the headers in front of the packet, which must have room for `header_bytes` there.
+  // `flow` selects the entropy of the source port. With `sums`, the UDP checksum of IPv6 is
+  // computed; without, the field has the sum that a port which computes it wants to find there.
+  struct Outgoing {
+    Mac hop;
+    Endpoint to;
+    Ecn ecn = Ecn::not_ect;
+    uint32_t flow = 0;
+    bool sums = true;
+  };
+  void put_headers(std::span<std::byte> packet, const Outgoing& outgoing) const;
+
+  // ---- inwards
+
+  enum class Kind : uint8_t {
+    packet,     // UDP to this host's port
+    answered,   // ARP, NDP or ping, for which an answer may be among the messages
+    foreign,    // for another host, port or protocol
+    malformed,  // too short, or it contradicts itself
+    checksum,   // a wrong checksum
+  };
+  struct Arrival {
+    Kind kind = Kind::foreign;
+    std::span<const std::byte> packet = {};
+    Endpoint from = {};
+    Ecn ecn = Ecn::not_ect;
+  };
+  // Reads a frame. `verify`: whether the UDP checksum is to be compared, which the port may have
+  // done.
+  Arrival take(std::span<const std::byte> frame, bool verify, Time now);
+
+  // ---- messages of the station's own, whole frames
+
+  static constexpr size_t most_message_bytes = 1518;
+  // Returns the next one, or an empty span. It is valid until `pop_message`.
+  std::span<const std::byte> message() const;
+  void pop_message();
+  // States this host's address to all hosts on the link: after the link has come up.
+  void announce();
+
+ private:
+  static constexpr size_t most_messages = 16;
+  struct Message {
+    std::array<std::byte, most_message_bytes> bytes;
+    size_t size = 0;
+  };
+
+  bool on_link(const Eid& address) const;
+  bool is_host(const Eid& address) const;
+  std::byte* begin_message(size_t bytes, const Mac& to, EtherType type);
+  void send_arp(uint16_t operation, const Mac& to, const Mac& target_mac, const Eid& target);
+  void send_neighbour(uint8_t type, const Eid& to, const Mac& to_mac, const Eid& target,
+                      uint8_t flags);
+  void ask(const Eid& ip);
+  void learn(const Eid& ip, const Mac& mac, bool asks_us, Time now);
+  Kind take_arp(std::span<const std::byte> bytes, Time now);
+  Kind take_icmp(const EthernetHeader& ethernet, const IpHeader& ip,
+                 std::span<const std::byte> bytes);
+  Kind take_icmpv6(const EthernetHeader& ethernet, const IpHeader& ip,
+                   std::span<const std::byte> bytes, Time now);
+  Kind take_neighbour(const EthernetHeader& ethernet, const IpHeader& ip,
+                      std::span<const std::byte> bytes, Time now);
+  void echo(const EthernetHeader& ethernet, const IpHeader& ip, std::span<const std::byte> bytes);
+
+  const Settings settings_;
+  const size_t header_bytes_;
+  Neighbours neighbours_;
+  std::unique_ptr<std::array<Message, most_messages>> messages_;
+  size_t first_message_ = 0;
+  size_t message_count_ = 0;
+};
+
+}  // namespace urma::drivers::dpdk

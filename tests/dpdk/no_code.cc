@@ -1,0 +1,1 @@
+// A library without code: only its name, and what it needs, matter.

@@ -1,0 +1,93 @@
+// Devices that cannot be opened: the errors, and their cures.
+
+#include "tests/catch.h"
+#include "tests/dpdk/dpdk_ports.h"
+
+namespace urma::test {
+namespace {
+
+void check_refused(const std::string& device, Status status, std::string_view says) {
+  INFO(device);
+  const auto port = try_open_dpdk(device);
+  REQUIRE_FALSE(port.ok());
+  INFO(port.error().message);
+  CHECK(port.status() == status);
+  CHECK(port.error().message.find(says) != std::string::npos);
+  const size_t fix = port.error().message.find("Fix: ");
+  CHECK(fix != std::string::npos);
+  CHECK(port.error().message.find("Fix: ", fix + 1) == std::string::npos);
+}
+
+TEST_CASE("device strings that name no port, or a wrong address, are refused") {
+  const Status wrong = Status::invalid_argument;
+  check_refused("dpdk:", wrong, "the port is missing");
+  for (const char* ip : {"x", "10.9.0.1/33", "10.9.0.1/0", "10.9.0.1/", "10.9.0.1/8x", "127.0.0.1",
+                         "224.0.0.1", "0.0.0.0", "::", "fe80::1", "ff02::1", "fd00::1/129"}) {
+    check_refused(std::string("dpdk:net_null0?ip=") + ip, wrong, "the value of ip must be");
+  }
+  check_refused("dpdk:net_null0?ip=10.9.0.1/24&gw=fd00::1", wrong, "gw");
+  check_refused("dpdk:net_null0?ip=10.9.0.1/24&vlan=4095", wrong, "vlan");
+  check_refused("dpdk:net_null0?ip=10.9.0.1/24&dscp=64", wrong, "dscp");
+  check_refused("dpdk:net_null0?ip=10.9.0.1/24&queues=0", wrong, "queues");
+  check_refused("dpdk:net_null0?ip=10.9.0.1/24&queues=17", wrong, "queues");
+  check_refused("dpdk:net_null0?ip=10.9.0.1/24&mtu=1000", wrong, "mtu");
+  check_refused("dpdk:net_null0?speed=9", wrong, "speed");
+}
+
+TEST_CASE("ports that DPDK cannot make are refused with what DPDK says") {
+  check_refused("dpdk:nonsense0?ip=10.9.0.1/24", Status::io_error, "DPDK cannot make this port");
+  check_refused("dpdk:0000:3b:00.0?ip=10.9.0.1/24", Status::invalid_argument, "0000:3b:00.0");
+  check_refused("dpdk:net_virtio_user0,path=/none?ip=10.9.0.1/24", Status::io_error,
+                "start the vhost side first");
+  check_refused("dpdk:net_af_packet0,iface=none0?ip=10.9.0.1/24", Status::io_error, "iface=");
+  check_refused("dpdk:net_vhost0,iface=/none/sock", Status::invalid_argument, "ip=");
+  check_refused("dpdk:net_vhost0,iface=/none/sock?ip=10.9.0.1/24", Status::io_error, "socket");
+}
+
+TEST_CASE("a port, or an end of a pair, that is in use is refused") {
+  const auto first = try_open_dpdk("dpdk:net_null0?ip=10.9.0.1/24");
+  REQUIRE(first.ok());
+  check_refused("dpdk:net_null0?ip=10.9.0.2/24", Status::address_in_use, "another number");
+  PortPair ports(ring_end(0), ring_end(1));
+  check_refused(ring_end(2), Status::address_in_use, "both ends");
+}
+
+TEST_CASE("an MTU or a number of queues that the port does not have is refused") {
+  check_refused(
+      "dpdk:net_memif0,role=server,socket=" + socket_path() + ",bsize=2048?ip=10.9.0.1/24&mtu=9000",
+      Status::invalid_argument, "bsize=9216");
+  check_refused("dpdk:net_af_xdp0,iface=lo?ip=10.9.0.1/24&mtu=9000", Status::invalid_argument,
+                "a smaller mtu");
+  check_refused("dpdk:net_af_packet0,iface=lo?ip=10.9.0.1/24&queues=2", Status::invalid_argument,
+                "pairs of queues");
+  CHECK(lost_buffers() == 0);
+}
+
+TEST_CASE("without ip= the address is derived from the MAC address") {
+  const auto port = try_open_dpdk("dpdk:net_null0");
+  REQUIRE(port.ok());
+  const Endpoint self = (*port)->facts().self;
+  CHECK(to_string(self.address).starts_with("fd55:4201::"));
+  CHECK_FALSE(is_switched(self.address));
+  CHECK(self.port == ub_port);
+}
+
+TEST_CASE("a shared object of another build, or of something else, is not used") {
+  using drivers::dpdk::load_plugin_from;
+  const auto refused = [](const char* object, std::string_view says) {
+    const auto plugin = load_plugin_from(object);
+    REQUIRE_FALSE(plugin.ok());
+    INFO(plugin.error().message);
+    CHECK(plugin.status() == Status::unsupported);
+    CHECK(plugin.error().message.find(says) != std::string::npos);
+    CHECK(plugin.error().message.find("Fix: ") != std::string::npos);
+  };
+  refused("libnone_dpdk.so", "cannot be loaded");
+  refused("libc.so.6", "is not the library of this driver");
+  refused(URMA_OTHER_BUILD, "another build");
+  refused(URMA_LACKS_DPDK, "apt-get install libdpdk-dev");
+  CHECK(drivers::dpdk::load_plugin().ok());
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,76 @@
+// Peers that leave and return, and whole devices over ports of DPDK.
+
+#include <urma/urma.hpp>
+
+#include "tests/catch.h"
+#include "tests/dpdk/dpdk_ports.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("either side of a vhost pair may close and return, and is reached again") {
+  PortPair ports(vhost(), virtio_user());
+  REQUIRE(reaches(ports));
+  ports.b.reset();
+  ports.b = PortPair::open(virtio_user());
+  CHECK(reaches(ports));
+  ports.a.reset();
+  for (int i = 0; i < 20; ++i) {
+    send_packet(ports, *ports.b, {ipv4(10, 9, 0, 1), ub_port}, packet_of(100, 1));
+    ports.b->receive({}, read_clock());
+  }
+  ports.a = PortPair::open(vhost());
+  CHECK(reaches(ports));
+  std::swap(ports.a, ports.b);
+  CHECK(reaches(ports));
+  ports.a.reset();
+  ports.b.reset();
+  CHECK(lost_buffers() == 0);
+}
+
+TEST_CASE("packets of two networks that share a link do not mix") {
+  const auto tagged = PortPair::open(ring_end(0, "&vlan=5"));
+  PortPair ports(ring_end(1), "dpdk:net_null0?ip=10.9.0.9/24");
+  for (int i = 0; i < 10; ++i) {
+    send_packet(ports, *ports.a, {ipv4(10, 9, 0, 1), ub_port}, packet_of(100, 1));
+    RxFrame frame;
+    CHECK(tagged->receive({&frame, 1}, read_clock()) == 0);
+  }
+  CHECK(tagged->counters().malformed == 0);
+}
+
+TEST_CASE("packets to a neighbour that never answers are lost, counted, and settle") {
+  PortPair ports(ring_end(0), ring_end(1));
+  for (int i = 0; i < 100; ++i) {
+    REQUIRE(send_packet(ports, *ports.a, {ipv4(10, 9, 0, 77), ub_port}, packet_of(100, 1)));
+  }
+  CHECK(ports.a->settled() == 100);
+  const Time until = read_clock() + 3s;
+  while (ports.a->counters().unreachable < 100 && read_clock() < until) ports.pass_time();
+  CHECK(ports.a->counters().unreachable == 100);
+  CHECK(reaches(ports));
+}
+
+TEST_CASE("devices write, read and close over rings, and no buffer is lost") {
+  {
+    Device here = open(ring_end(0, "&mtu=9000")).value();
+    Device there = open(ring_end(1, "&mtu=9000")).value();
+    auto memory = there.allocate(4 << 20).value();
+    auto arrivals = there.jetty({.receives = 16}).value();
+    there.publish("memory", memory, arrivals, everyone()).value();
+    const auto remote = here.import("urma://10.9.0.2/memory", 10s).value();
+    auto jetty = here.jetty().value();
+    const auto bytes = bytes_like(3 << 20);
+    REQUIRE(jetty.post(write(std::span(bytes), remote.segment, 4096)) == 1);
+    const auto done = jetty.wait(10s);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].ok());
+    CHECK(same(memory.bytes().subspan(4096, bytes.size()), bytes));
+  }
+  CHECK(lost_buffers() == 0);
+}
+
+}  // namespace
+}  // namespace urma::test

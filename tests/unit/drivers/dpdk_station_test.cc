@@ -1,0 +1,285 @@
+#include "drivers/dpdk/station.h"
+
+#include <vector>
+
+#include "base/bits.h"
+#include "tests/bytes.h"
+#include "tests/catch.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+using drivers::dpdk::InternetSum;
+using drivers::dpdk::Mac;
+using drivers::dpdk::Neighbours;
+using drivers::dpdk::Station;
+using Kind = Station::Kind;
+using FrameBytes = std::vector<std::byte>;
+
+Mac mac_of(unsigned number) {
+  return {std::byte{2}, {}, {}, {}, {}, static_cast<std::byte>(number)};
+}
+Eid four(unsigned host) { return ipv4(10, 9, 0, static_cast<uint8_t>(host)); }
+Eid six(unsigned host) { return parse_address("fd00::" + std::to_string(host)).value(); }
+
+Station::Settings settings_of(unsigned number, bool v6 = false) {
+  return {.mac = mac_of(number),
+          .address = v6 ? six(number) : four(number),
+          .prefix_bits = v6 ? 64u : 24u};
+}
+
+// Several stations on one link: each frame reaches all others.
+struct Link {
+  std::vector<Station> stations;
+  Time now{1s};
+
+  explicit Link(std::initializer_list<Station::Settings> all) {
+    for (const auto& one : all) stations.emplace_back(one);
+  }
+  // Carries messages until there are none. Returns how many there were.
+  size_t settle() {
+    size_t carried = 0;
+    for (bool more = true; more;) {
+      more = false;
+      for (Station& from : stations) {
+        for (auto message = from.message(); !message.empty(); message = from.message()) {
+          const FrameBytes frame(message.begin(), message.end());
+          from.pop_message();
+          for (Station& to : stations) {
+            if (&to != &from) to.take(frame, true, now);
+          }
+          more = true;
+          ++carried;
+        }
+      }
+    }
+    return carried;
+  }
+};
+
+// Returns a frame that `from` sends to `to` with these bytes. Both know each other.
+FrameBytes frame_from(Station& from, const Endpoint& to, const FrameBytes& packet, Time now,
+                      Ecn ecn = Ecn::not_ect, uint32_t flow = 0) {
+  const Mac* const hop = from.next_hop(to.address, now);
+  REQUIRE(hop != nullptr);
+  FrameBytes frame(from.header_bytes());
+  frame.insert(frame.end(), packet.begin(), packet.end());
+  from.put_headers(std::span(frame).subspan(from.header_bytes()),
+                   {.hop = *hop, .to = to, .ecn = ecn, .flow = flow});
+  return frame;
+}
+
+TEST_CASE("stations find each other by ARP and NDP, and exchange packets") {
+  for (const bool v6 : {false, true}) {
+    for (const uint16_t vlan : {uint16_t{0}, uint16_t{7}}) {
+      Station::Settings first = settings_of(1, v6);
+      Station::Settings second = settings_of(2, v6);
+      first.vlan = second.vlan = vlan;
+      first.dscp = 10;
+      Link link{first, second};
+      Station& a = link.stations[0];
+      Station& b = link.stations[1];
+      REQUIRE(a.reaches(b.self().address));
+      CHECK(a.next_hop(b.self().address, link.now) == nullptr);
+      CHECK(link.settle() == 2);  // a question and its answer
+      for (const size_t bytes : {size_t{20}, size_t{21}, size_t{1100}}) {
+        for (const Ecn ecn : {Ecn::not_ect, Ecn::ect0, Ecn::ce}) {
+          const FrameBytes packet = bytes_like(bytes);
+          const FrameBytes frame = frame_from(a, b.self(), packet, link.now, ecn);
+          const Station::Arrival arrival = b.take(frame, true, link.now);
+          REQUIRE(arrival.kind == Kind::packet);
+          CHECK(same(arrival.packet, packet));
+          CHECK(arrival.from == a.self());
+          CHECK(arrival.ecn == ecn);
+        }
+      }
+      // The host that was asked has learnt the address of the one that asked.
+      CHECK(b.next_hop(a.self().address, link.now) != nullptr);
+      CHECK(link.settle() == 0);
+    }
+  }
+}
+
+TEST_CASE("padding behind a packet is cut off") {
+  Link link{settings_of(1), settings_of(2)};
+  link.stations[0].next_hop(four(2), link.now);
+  link.settle();
+  FrameBytes frame = frame_from(link.stations[0], link.stations[1].self(), bytes_like(4), link.now);
+  frame.resize(60);
+  CHECK(link.stations[1].take(frame, true, link.now).packet.size() == 4);
+}
+
+TEST_CASE("a frame with any wrong bit in its headers is refused, or its headers are others") {
+  for (const bool v6 : {false, true}) {
+    Link link{settings_of(1, v6), settings_of(2, v6)};
+    Station& a = link.stations[0];
+    Station& b = link.stations[1];
+    a.next_hop(b.self().address, link.now);
+    link.settle();
+    const FrameBytes right = frame_from(a, b.self(), bytes_like(40), link.now);
+    size_t packets = 0;
+    for (size_t bit = 0; bit < a.header_bytes() * 8; ++bit) {
+      FrameBytes wrong = right;
+      wrong[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+      packets += b.take(wrong, true, link.now).kind == Kind::packet;
+    }
+    // The sender's MAC address, in IPv6 traffic class, flow label and hop limit have no checksum.
+    // IPv4 leaves the UDP checksum out, so the ports and the checksum field have none either; a
+    // wrong source port is another sender.
+    CHECK(packets <= (v6 ? 48 + 8 + 20 + 8 : 48 + 16));
+    for (size_t bytes = 0; bytes < right.size(); ++bytes) {
+      CHECK(b.take(std::span(right).first(bytes), true, link.now).kind != Kind::packet);
+    }
+  }
+}
+
+TEST_CASE("IPv6 has a UDP checksum, and without the software's the port finds its beginning") {
+  Link link{settings_of(1, true), settings_of(2, true)};
+  Station& a = link.stations[0];
+  Station& b = link.stations[1];
+  a.next_hop(b.self().address, link.now);
+  link.settle();
+  FrameBytes frame = frame_from(a, b.self(), bytes_like(40), link.now);
+  const size_t udp = a.header_bytes() - 8;
+  CHECK(load_be<2>(&frame[udp + 6]) != 0);
+  frame.back() ^= std::byte{1};
+  CHECK(b.take(frame, true, link.now).kind == Kind::checksum);
+  CHECK(b.take(frame, false, link.now).kind == Kind::packet);  // the port has verified it
+  frame.back() ^= std::byte{1};
+  store_be<2>(&frame[udp + 6], 0);
+  CHECK(b.take(frame, true, link.now).kind == Kind::checksum);
+
+  FrameBytes left(a.header_bytes() + 40);
+  std::ranges::copy(bytes_like(40), left.begin() + static_cast<ptrdiff_t>(a.header_bytes()));
+  a.put_headers(std::span(left).subspan(a.header_bytes()),
+                {.hop = *a.next_hop(b.self().address, link.now), .to = b.self(), .sums = false});
+  const uint16_t sum = InternetSum().add(std::span(left).subspan(udp)).checksum();
+  std::memcpy(&left[udp + 6], &sum, sizeof sum);
+  CHECK(b.take(left, true, link.now).kind == Kind::packet);
+}
+
+TEST_CASE(
+    "entropy changes the source port with the flow, and the sender's address stays the same") {
+  Station::Settings sender = settings_of(1);
+  sender.entropy = true;
+  Link link{sender, settings_of(2)};
+  Station& a = link.stations[0];
+  Station& b = link.stations[1];
+  a.next_hop(four(2), link.now);
+  link.settle();
+  std::vector<uint64_t> ports;
+  for (uint32_t flow = 0; flow < 10000; flow += 999) {
+    const FrameBytes frame = frame_from(a, b.self(), bytes_like(40), link.now, {}, flow);
+    ports.push_back(load_be<2>(&frame[a.header_bytes() - 8]));
+    CHECK(Station::is_entropy(static_cast<uint16_t>(ports.back())));
+    CHECK(b.take(frame, true, link.now).from == a.self());
+  }
+  std::ranges::sort(ports);
+  CHECK(std::ranges::adjacent_find(ports) == ports.end());
+}
+
+TEST_CASE("packets to other networks leave by the gateway, and not without one") {
+  Station::Settings first = settings_of(1);
+  first.gateway = four(2);
+  Link link{first, settings_of(2)};
+  Station& a = link.stations[0];
+  const Eid far = ipv4(192, 168, 1, 1);
+  REQUIRE(a.reaches(far));
+  CHECK_FALSE(link.stations[1].reaches(far));
+  for (const Eid& none : {ipv4(224, 0, 0, 1), ipv4(255, 255, 255, 255), six(1), four(1), Eid{}}) {
+    CHECK_FALSE(a.reaches(none));
+  }
+  CHECK(a.next_hop(far, link.now) == nullptr);
+  link.settle();
+  REQUIRE(a.next_hop(far, link.now) != nullptr);
+  CHECK(*a.next_hop(far, link.now) == mac_of(2));
+}
+
+TEST_CASE("an unknown neighbour is asked for repeatedly, not for each packet") {
+  Station station(settings_of(1));
+  Time now{1s};
+  size_t questions = 0;
+  for (int i = 0; i < 1000; ++i, now += 1ms) {
+    CHECK(station.next_hop(four(9), now) == nullptr);
+    for (; !station.message().empty(); station.pop_message()) ++questions;
+  }
+  CHECK(questions == 10);
+}
+
+TEST_CASE("a neighbour that is silent is asked again, and forgotten; one that moves is found") {
+  Neighbours neighbours;
+  Time now{1s};
+  CHECK(neighbours.find(four(2), now).ask);
+  neighbours.learn(four(2), mac_of(2), false, now);
+  CHECK_FALSE(neighbours.find(four(2), now + 29s).ask);
+  now += 31s;
+  uint32_t questions = 0;
+  while (neighbours.find(four(2), now).mac != nullptr) {
+    questions += neighbours.find(four(2), now).ask;
+    now += 500ms;
+    REQUIRE(now < Time(60s));
+  }
+  neighbours.learn(four(2), mac_of(3), false, now);
+  CHECK(*neighbours.find(four(2), now).mac == mac_of(3));
+  // An answer that nothing has asked for makes no entry.
+  neighbours.learn(four(5), mac_of(5), false, now);
+  CHECK(neighbours.find(four(5), now).mac == nullptr);
+}
+
+TEST_CASE("hosts that ask cannot displace those to which this host sends") {
+  Neighbours neighbours;
+  const Time now{1s};
+  for (unsigned i = 1; i <= 100; ++i) {
+    neighbours.find(four(i), now);
+    neighbours.learn(four(i), mac_of(i), false, now);
+  }
+  for (unsigned i = 0; i < 20'000; ++i) {
+    const Eid flooder = ipv4(10, 8, static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i));
+    neighbours.learn(flooder, mac_of(7), true, now + 1s);
+  }
+  unsigned known = 0;
+  for (unsigned i = 1; i <= 100; ++i) known += neighbours.find(four(i), now + 1s).mac != nullptr;
+  CHECK(known == 100);
+}
+
+TEST_CASE("ping is answered, once for each request, and never by more than fits") {
+  for (const bool v6 : {false, true}) {
+    Link link{settings_of(1, v6), settings_of(2, v6)};
+    Station& b = link.stations[1];
+    FrameBytes echo = bytes_like(64);
+    echo[0] = v6 ? std::byte{128} : std::byte{8};
+    echo[1] = echo[2] = echo[3] = std::byte{0};
+    const drivers::dpdk::IpHeader ip{
+        .from = link.stations[0].self().address,
+        .to = b.self().address,
+        .payload_bytes = echo.size(),
+        .protocol = v6 ? drivers::dpdk::IpProtocol::icmpv6 : drivers::dpdk::IpProtocol::icmp};
+    InternetSum sum = v6 ? ip.pseudo_sum() : InternetSum();
+    const uint16_t checksum = sum.add(echo).checksum();
+    std::memcpy(&echo[2], &checksum, sizeof checksum);
+    FrameBytes frame(14 + ip.bytes());
+    drivers::dpdk::EthernetHeader{
+        .to = mac_of(2),
+        .from = mac_of(1),
+        .type = v6 ? drivers::dpdk::EtherType::ipv6 : drivers::dpdk::EtherType::ipv4}
+        .emit(frame.data());
+    ip.emit(frame.data() + 14);
+    frame.insert(frame.end(), echo.begin(), echo.end());
+    CHECK(b.take(frame, true, link.now).kind == Kind::answered);
+    const FrameBytes answer(b.message().begin(), b.message().end());
+    REQUIRE(answer.size() == frame.size());
+    CHECK(answer[14 + ip.bytes()] == (v6 ? std::byte{129} : std::byte{0}));
+    CHECK(std::equal(answer.end() - 60, answer.end(), echo.end() - 60));
+    for (int i = 0; i < 100; ++i) b.take(frame, true, link.now);
+    size_t answers = 0;
+    for (; !b.message().empty(); b.pop_message()) ++answers;
+    CHECK(answers == 16);
+    frame.back() ^= std::byte{1};
+    CHECK(b.take(frame, true, link.now).kind == Kind::checksum);
+    CHECK(b.message().empty());
+  }
+}
+
+}  // namespace
+}  // namespace urma::test
