@@ -74,6 +74,7 @@ void read_topology_options(OptionReader& options, sim::Port::Settings& port) {
 
 void read_port_options(OptionReader& options, sim::Port::Settings& settings, uint64_t& seed) {
   uint64_t mtu = settings.mtu;
+  uint64_t service_level = 0;
   uint64_t buffer = settings.buffer_bytes;
   options.number("seed", seed, seed_says);
   options.size("mtu", mtu, 1024, 8192, {"largest payload of a packet: 1024, 2048, 4096 or 8192"});
@@ -85,6 +86,10 @@ void read_port_options(OptionReader& options, sim::Port::Settings& settings, uin
   options.duration("scheduling_delay", settings.scheduling_delay,
                    {"how late this device runs after an arrival or a timer, at random up to this"});
   settings.impairment.read_options(options);
+  options.number("sl", service_level,
+                 {"the service level of what the device sends, 0 to 15: its lane at switches"});
+  if (service_level >= fabric::most_lanes) options.refuse("sl", "a number from 0 to 15");
+  settings.service_level = static_cast<uint8_t>(service_level);
   settings.mtu = static_cast<uint32_t>(mtu);
   settings.buffer_bytes = static_cast<uint32_t>(buffer);
   read_topology_options(options, settings);

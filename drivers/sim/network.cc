@@ -267,6 +267,7 @@ void Network::transmit(Port& from, const TxFrame& frame) {
                           .bytes = static_cast<uint32_t>(bytes),
                           .corrupt = corrupt,
                           .ecn = second.arriving(first.arriving(frame.ecn)),
+                          .lane = from.settings_.service_level,
                           .cci = switches_ != nullptr ? frame.cci : uint16_t{0}};
       flatten(frame, packets_.bytes_of(packet));
       if (port_copy.corrupt) Impairment::flip_bits({packets_.bytes_of(packet), bytes}, prng_);
@@ -311,6 +312,7 @@ void Network::leave(uint32_t packet) {
   switches_->send(
       places_[header.from_place].host, to,
       {.bytes = header.bytes,
+       .lane = header.lane,
        .lbf = lbf_of({packets_.bytes_of(packet), header.bytes}),
        .signal = signal_of<congestion::Signal>(header.cci, 0).value_or(congestion::Signal()),
        .ecn = header.ecn,

@@ -25,6 +25,7 @@ class Packets {
     bool corrupt;
     Ecn ecn;
     uint8_t switch_queue = 0;
+    uint8_t lane = 0;
     uint16_t cci = 0;
   };
 

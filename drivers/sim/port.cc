@@ -30,6 +30,13 @@ Result<std::unique_ptr<PacketPort>> Port::open(const std::shared_ptr<Network>& n
                      ", because their first device has a smaller mtu. Fix: give each device the "
                      "mtu of the first one"};
   }
+  if (settings.service_level > 0 &&
+      (switches == nullptr || settings.service_level >= switches->settings().lanes)) {
+    return Error{Status::invalid_argument,
+                 "sim: the switches of this network have no lane for sl=" +
+                     std::to_string(settings.service_level) +
+                     ". Fix: give the first device topology= and more lanes="};
+  }
   std::unique_ptr<Port> port(new Port(network, settings));
   Status status = Status::ok;
   const Endpoint self = network->add(*port, settings.address, status);
@@ -49,7 +56,10 @@ Result<std::unique_ptr<PacketPort>> Port::open(const std::shared_ptr<Network>& n
                   .mtu = settings.mtu,
                   .buffer_bytes = settings.buffer_bytes,
                   .reorders = settings.impairment.reorders(),
-                  .carries = {.ecn = true, .cci = switches != nullptr, .lbf = switches != nullptr},
+                  .carries = {.ecn = true,
+                              .cci = switches != nullptr,
+                              .lbf = switches != nullptr,
+                              .vl = switches != nullptr},
                   .scheduling_delay = settings.scheduling_delay,
                   .description = "simulated network, virtual time",
                   .settings = settings.options};

@@ -26,6 +26,7 @@ class Port final : public PacketPort {
     Impairment impairment;
     Lateness lateness;
     Duration scheduling_delay{};
+    uint8_t service_level = 0;  // the lane of its packets
     // If set, the network must have switches. The settings are those of the first such port.
     std::optional<Switches::Settings> switches = {};
     SettingList options = {};  // the options as they were read, for PortFacts::settings

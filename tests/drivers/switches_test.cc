@@ -128,6 +128,31 @@ TEST_CASE("in two tiers, each device reaches each, over one switch or three") {
   CHECK(seventh.error().message.find("has 6 hosts") != std::string::npos);
 }
 
+TEST_CASE("the packets of a device use the lane of its sl=, and overtake those of lower lanes") {
+  const std::string low = "sim:lanes?topology=star&lanes=2&rate=1Gbit&delay=1us";
+  PortPair ends(low, low);
+  const auto high = PortPair::open("sim:lanes?rate=1Gbit&delay=1us&sl=1");
+  CHECK(high->facts().carries.vl);
+  const Endpoint to = ends.b->facts().self;
+  // Sent at the same time: lane 0 has 10 packets, of which one is on the line to `b` when the
+  // packet of lane 1 comes.
+  for (uint8_t i = 0; i < 10; ++i) REQUIRE(send_packet(ends, *ends.a, to, packet_of(1000, i)));
+  REQUIRE(send_packet(ends, *high, to, packet_of(1000, 99)));
+  CHECK(receive_packets(ends, *ends.b, 11).size() == 11);
+  auto& network = static_cast<Network&>(*ends.clock());
+  const auto port = network.switches()->port_to(network.host_of(to));
+  port.at.settle(port.number, network.now());
+  CHECK(port.at.counters(port.number, 0).packets == 10);
+  CHECK(port.at.counters(port.number, 1).packets == 1);
+
+  for (const std::string device : {"sim:lanes?sl=2", "sim:lanes?sl=16", "sim:no-lanes?sl=1"}) {
+    INFO(device);
+    const auto refused = drivers::open_port(drivers::parse_device_string(device).value());
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message.find("Fix: ") != std::string::npos);
+  }
+}
+
 TEST_CASE("what switches drop makes room for other packets") {
   Incast star(8, "sim:star-drops?topology=star&rate=100Mbit&queue=16K", "sim:star-drops");
   // 80 000 packets, of which the line forwards 31. The network holds fewer at a time.
