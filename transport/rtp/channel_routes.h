@@ -1,5 +1,7 @@
 #pragma once
 
+#include "transport/rtp/channel_reports.h"
+#include "transport/rtp/judged_routes.h"
 #include "transport/rtp/routes.h"
 #include "transport/rtp/waits.h"
 #include "urma/core/balance.h"
@@ -106,23 +108,9 @@ class ChannelRoutes {
   // Returns whether routes have changed in a way that is not reported yet.
   bool any_news() const { return several_ != nullptr && several_->health().any_news(); }
 
-  // ---- reports of congestion
+  // ---- congestion
 
-  // These return the sums of reports that concern the route of the last frame, or `only` if there
-  // is one path; and likewise for the route of an acknowledgement.
-  ReportsGiven& given(ReportsGiven& only) const {
-    return several_ == nullptr ? only : several_->reports().given(several_->scheduler().latest());
-  }
-  ReportsTaken& taken(ReportsTaken& only) const {
-    return several_ == nullptr ? only : several_->reports().taken(several_->scheduler().latest());
-  }
-  ReportsGiven& given_on(uint8_t route, ReportsGiven& only) const {
-    return several_ == nullptr ? only : several_->reports().given(route);
-  }
-  // Returns whether a report has to leave now.
-  bool report_due(const ReportsGiven& only) const {
-    return several_ == nullptr ? only.due() : several_->reports().due();
-  }
+  ChannelReports reports() const { return ChannelReports(several_); }
   // A CNP has arrived.
   void notified(const congestion::Notified& event) const {
     if (several_ != nullptr) several_->notified(event);
@@ -179,25 +167,13 @@ class ChannelRoutes {
 
   // Returns the routes by which packets are judged. With one route at a time, they are judged by
   // the rules of the mode alone, as on an only path.
-  ChannelRoutes judged() const {
-    return several_ != nullptr && several_->scheduler().one_at_a_time() ? nullptr : several_;
+  JudgedRoutes judged() const {
+    const bool apart = several_ != nullptr && !several_->scheduler().one_at_a_time();
+    return JudgedRoutes(apart ? several_ : nullptr);
   }
   // A copy that left at `sent` has arrived.
   void note_arrival(uint8_t route, Time sent, Time now) const {
     if (several_ != nullptr) several_->delays().note_arrival(route, sent, now);
-  }
-  // See RouteDelays; `judge` is called before the others.
-  void judge(Duration tolerance, Time now) const {
-    if (several_ != nullptr) several_->delays().judge(tolerance, now);
-  }
-  bool overtaken(uint8_t route, Time sent) const {
-    return several_ != nullptr && sent < several_->delays().overtaken_before(route);
-  }
-  Duration later(uint8_t route) const {
-    return several_ == nullptr ? Duration{} : several_->delays().later(route);
-  }
-  Time patience(uint8_t route, Time sent, Duration tolerance) const {
-    return several_ == nullptr ? never : several_->delays().patience(route, sent, tolerance);
   }
 
  private:

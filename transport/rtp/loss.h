@@ -143,6 +143,12 @@ constexpr Psn last_reported(Psn through, Psn highest, uint32_t bits) {
 
 // ---- time-outs
 
+// Returns whether a time-out is a question (RetransmissionTimer). With several routes it is not: a
+// route that has failed is silent, too, and its packets have to leave over the others immediately.
+constexpr bool asks_at_time_out(const Retransmission& mode, bool several_routes) {
+  return mode.trigger == Retransmission::Trigger::rack && !several_routes;
+}
+
 // Returns the time-out that follows `tries` time-outs in a row: a constant (UB 4.4.17), or Base *
 // 2^(N * Times) (UB 4.4.18), or one that follows the measured round trips and, without time-outs
 // before, is at least `least`.

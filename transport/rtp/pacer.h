@@ -1,15 +1,18 @@
 #pragma once
 
+#include <algorithm>
 #include <new>
 
 #include "base/assert.h"
 #include "congestion/controller.h"
+#include "transport/rtp/channel_routes.h"
 
 namespace urma::transport {
 
-// How much of a channel may be in flight, and when its next packet may leave. It owns the
-// congestion controller, which lies inside it, and spares calls of those that do not pace. It knows
-// no packets. `Tp` owns it. Only the thread that runs the engine calls it.
+// How much of a channel may be in flight, and when its next packet may leave: by the controller of
+// the channel, which lies inside this object, and by those of its routes if it has several. It
+// spares calls of controllers that do not pace, and knows no packets. `Tp` owns it. Only the thread
+// that runs the engine calls it.
 class Pacer {
  public:
   Pacer(const congestion::ControllerKind& kind, const congestion::Settings& settings)
@@ -28,18 +31,24 @@ class Pacer {
   }
   uint64_t window_bytes() const { return controller().window_bytes(); }
   // Returns whether packets may have to wait for their departure. Acknowledgements never do.
-  bool paces() const { return paces_; }
-  // Returns when the next packet may leave; in the past if the controller does not pace.
-  Time departure(Time now) const {
-    return paces_ ? controller().allowance(now).not_before : Time{};
+  bool paces(ChannelRoutes routes) const { return paces_ || routes.paces(); }
+  bool may_depart(ChannelRoutes routes, Time now) const {
+    return (!paces_ || now >= own_departure(now)) && routes.may_depart(now);
   }
-  bool may_depart(Time now) const { return !paces_ || now >= departure(now); }
-  // A packet is about to leave. Returns what it asks of the switches.
-  congestion::Signal depart(const congestion::Sent& packet) {
-    return paces_ ? controller().request(packet) : congestion::Signal{};
+  // Returns when the next packet may leave; in the past if no controller paces. `bytes`: the routes
+  // that have no room for them do not count, unless it is 0.
+  Time departure(ChannelRoutes routes, uint32_t bytes) const {
+    return std::max(paces_ ? own_departure({}) : Time{}, routes.departure(bytes));
+  }
+  // A packet is about to leave over this route. Returns what it asks of the switches: nothing if no
+  // controller paces.
+  congestion::Signal depart(ChannelRoutes routes, uint8_t route, const congestion::Sent& packet) {
+    const congestion::Signal asked = paces_ ? controller().request(packet) : congestion::Signal{};
+    return routes.paces() ? routes.depart(route, packet) : asked;
   }
 
  private:
+  Time own_departure(Time now) const { return controller().allowance(now).not_before; }
   // A pointer to the controller would take memory.
   congestion::Controller& controller() {
     return *std::launder(reinterpret_cast<congestion::Controller*>(storage_));

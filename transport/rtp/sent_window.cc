@@ -143,7 +143,7 @@ SentWindow::Missing SentWindow::mark_lost(const LossEvidence& evidence, Duration
                                           Time now, Pool& pool) {
   Missing out;
   Psn psn = first_;
-  const ChannelRoutes routes = routes_.judged();
+  const JudgedRoutes routes = routes_.judged();
   routes.judge(tolerance, now);
   for (auto at = begin(pool); at && psn <= evidence.through; ++at, ++psn) {
     if (at->acknowledged || at->lost) continue;

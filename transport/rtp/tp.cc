@@ -54,6 +54,14 @@ struct Tp::Plan {
   bool held_back = false;  // another retransmission has to wait, so new packets have to, too
 
   bool full() const { return count == frames.size() || count == Burst::capacity; }
+  // Returns whether no later packet of the burst takes the same route as this one.
+  bool ends_route(size_t at) const {
+    const auto& packets = remembered.packets;
+    for (size_t i = at + 1; i < count; ++i) {
+      if (packets[i]->route == packets[at]->route) return false;
+    }
+    return true;
+  }
   void add(SentWindow::Packet& packet, Psn psn, bool repeated, uint16_t cci) {
     frames[count]->head_bytes = Rtph::size;
     frames[count]->piece_count = 0;
@@ -75,14 +83,14 @@ Tp::Tp(uint32_t index, const TpSettings& settings, RtpPools& pools, Counters& co
       pools_(pools),
       paths_(*settings.paths),
       mode_(*settings.mode),
-      send_window_(std::min(settings.send_window, ReceivedWindow::max_window)),
+      sent_(settings.first_sent, settings.routes),
       balance_(settings.balance),
       path_(settings.path),
-      sent_(settings.first_sent, settings.routes),
       reports_taken_(settings.takes),
-      sent_again_(settings.first_sent),
       pacer_(controller_of(settings),
              pacer_settings(index, settings, settings.ends.facts.packet_bytes + header_allowance)),
+      send_window_(std::min(settings.send_window, ReceivedWindow::max_window)),
+      losses_(settings.first_sent),
       next_tpmsn_(settings.first_sent.wire()),
       timer_(settings.first_rtt, std::max(settings.lateness, least_lateness)),
       reports_given_(settings.gives),
@@ -109,6 +117,7 @@ bool Tp::handle_data(const Rtph& header, const RxFrame& frame, Time now) {
         if (frame.ecn == Ecn::ce) ++counters_.marked;
         const auto signal = signal_of<congestion::Signal>(frame.cci, frame.switch_queue);
         routes()
+            .reports()
             .given(reports_given_)
             .add(frame.bytes, frame.ecn, now, signal.value_or(congestion::Signal{}));
       }
@@ -165,6 +174,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   std::optional<congestion::Feedback> feedback;
   if (reports) {
     feedback = routes()
+                   .reports()
                    .taken(reports_taken_)
                    .take(report.first<LdcpCetph::size>(), facts_.packet_bytes + header_allowance);
     if (!feedback) ++counters_.overtaken_reports;
@@ -176,7 +186,8 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   if (news.rtt) timer_.add(*news.rtt);
   bool timed_out = false;
   if (news.bytes > 0) {
-    timed_out = asks_at_time_out() && timer_.settle(news.answered, news.oldest_first_copy, now);
+    timed_out = asks_at_time_out(mode_, routes().several()) &&
+                timer_.settle(news.answered, news.oldest_first_copy, now);
     last_progress_ = now;
   }
   if (news.in_vain) pacer_.handle(congestion::Spurious{.now = now});
@@ -202,7 +213,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
                              ? last_reported(through, Psn::unwrap(through, selective->max_received),
                                              selective->bit_count)
                              : through;
-    lost_bytes = find_lost(evidence_of(news, reported, now), now);
+    lost_bytes = losses_.find(mode_, sent_, news, reported, packet_times(), now, pools_.sent);
   }
   note_lost(lost_bytes, timed_out, now);
 
@@ -239,36 +250,10 @@ void Tp::handle_notification(std::span<const std::byte> rest, Time now) {
   routes().notified(event);
 }
 
-LossEvidence Tp::evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now) {
-  if (mode_.trigger == Retransmission::Trigger::fast) {
-    return sent_again_.evidence(reported, news.rtt ? now - *news.rtt : Time{});
-  }
-  if (news.overtaken || news.in_vain) tolerance_.learn(news.overtaken, news.in_vain);
-  latest_.note(news.newest_sent, now);
-  const bool by_number = !tolerance_.seen() && !routes().several();
-  return latest_.evidence(std::max(news.highest, sent_.highest_acknowledged()), all_tolerance(),
-                          by_number ? mode_.reorder_packets : 0, now);
-}
-
-// Returns the tolerance for packets of different routes.
-Duration Tp::all_tolerance() const {
-  return tolerance_.window(rtt()) + routes().spread(timer_.waits(), rtt());
-}
-
-uint64_t Tp::find_lost(const LossEvidence& evidence, Time now) {
-  const Duration tolerance = tolerance_.window(rtt());
-  const auto missing = sent_.mark_lost(evidence, tolerance, now, pools_.sent);
-  if (mode_.trigger == Retransmission::Trigger::rack) {
-    const Time until = latest_.patience(missing.oldest_sent, all_tolerance());
-    overtaken_until_ = std::min(until, missing.until);
-  }
-  return missing.lost_bytes;
-}
-
 void Tp::note_lost(uint64_t bytes, bool timed_out, Time now) {
   if (bytes == 0 && !timed_out) return;
   if (bytes > 0) {
-    tolerance_.calm();
+    losses_.calm();
     timer_.note_lost();
   }
   pacer_.handle(congestion::Lost{.now = now, .rtt = rtt(), .bytes = bytes, .timed_out = timed_out});
@@ -285,7 +270,7 @@ bool Tp::window_open(uint32_t payload, Time now, uint64_t planned) const {
 }
 
 bool Tp::wants_to_send(Time now) const {
-  return owes_ack(now) || (can_send(now) && may_depart(now));
+  return owes_ack(now) || (can_send(now) && pacer_.may_depart(routes(), now));
 }
 
 bool Tp::can_send_lost(Time now) const {
@@ -302,13 +287,6 @@ bool Tp::can_send_new(Time now) const {
   return any_offered() && window_open(facts_.packet_bytes, now);
 }
 
-// Questions and keep-alives leave even if windows are full, so they wait for the departure alone.
-Time Tp::departure() const {
-  const bool any = keep_alive_due_ || (questions_due_ > 0 && sent_.lost_packets() > 0);
-  const uint32_t largest = facts_.packet_bytes + header_allowance;
-  return std::max(pacer_.departure({}), routes().departure(any ? 0 : largest));
-}
-
 size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
   Plan plan{.frames = frames, .burst = pools_.burst, .remembered = pools_.sent_burst};
   window_limited_ = false;
@@ -319,7 +297,7 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
   if (plan.count == 0) return 0;
 
   const Burst& burst = plan.burst;
-  const bool paced = paces();
+  const bool paced = pacer_.paces(routes());
   source.write(std::span(plan.burst.slots).first(plan.count));
   for (size_t i = 0; i < plan.count; ++i) {
     // A slice that is withdrawn while its packets are being sent ends with this burst's filler.
@@ -332,7 +310,7 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
     // A controller that paces reads round trips, which must not include the delay of an
     // acknowledgement.
     const bool ask =
-        paced ? ends_on_route(plan, i)
+        paced ? plan.ends_route(i)
               : i + 1 == plan.count && (window_limited_ || plan.again || keep_alive_due_);
     finish(burst.slots[i], *plan.remembered.packets[i], plan.remembered.psns[i], ask, now);
   }
@@ -343,20 +321,11 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
   return plan.count;
 }
 
-uint16_t Tp::request(uint8_t route, const congestion::Sent& packet) {
-  congestion::Signal asked = pacer_.depart(packet);
-  if (routes().paces()) asked = routes().depart(route, packet);
+uint16_t Tp::depart(uint8_t route, const congestion::Sent& packet) {
+  if (!pacer_.paces(routes())) return 0;
+  const congestion::Signal asked = pacer_.depart(routes(), route, packet);
   const ReportForm form = reports_taken_.form();
   return form == ReportForm::caqm || form == ReportForm::rate ? cci_with(asked) : uint16_t{0};
-}
-
-// Returns whether no later packet of the burst takes the same route.
-bool Tp::ends_on_route(const Plan& plan, size_t at) const {
-  const auto& packets = plan.remembered.packets;
-  for (size_t i = at + 1; i < plan.count; ++i) {
-    if (packets[i]->route == packets[at]->route) return false;
-  }
-  return true;
 }
 
 // UB 4.4.15: new packets wait until all lost packets have been sent again.
@@ -366,7 +335,7 @@ void Tp::plan_lost(Plan& plan, Time now) {
   uint32_t left = sent_.lost_packets();
   for (auto at = sent_.begin(pools_.sent); at && left > 0; ++at, ++psn) {
     if (!at->lost) continue;
-    plan.held_back = plan.full() || !may_depart(now);
+    plan.held_back = plan.full() || !pacer_.may_depart(routes(), now);
     if (plan.held_back) return;
     const bool room = routes().any_room(at->bytes, now);
     const bool open = inflight == 0 || inflight + at->bytes <= pacer_.window_bytes();
@@ -390,13 +359,13 @@ void Tp::plan_lost(Plan& plan, Time now) {
     plan.add(*at, psn, true, cci);
     plan.again = true;
     --left;
-    sent_again_.sent_again(psn);
+    losses_.sent_again(psn);
     ++counters_.retransmitted;
   }
 }
 
 void Tp::plan_new(Plan& plan, Time now) {
-  while (!plan.full() && may_depart(now)) {
+  while (!plan.full() && pacer_.may_depart(routes(), now)) {
     if (pulling_.packets == 0 && !pick_slice(plan, now)) return;
     const uint32_t payload = pulling_.payload(facts_.packet_bytes);
     if (!window_open(payload, now, plan.bytes_again)) {
@@ -440,7 +409,7 @@ bool Tp::pick_slice(Plan& plan, Time now) {
 }
 
 void Tp::plan_keep_alive(Plan& plan, Time now) {
-  if (plan.count > 0 || plan.full() || !may_depart(now)) return;
+  if (plan.count > 0 || plan.full() || !pacer_.may_depart(routes(), now)) return;
   const Psn psn = sent_.next();
   const uint64_t inflight = sent_.inflight_bytes();
   // A filler that belongs to no slice: it has a TPMSN of its own, and no payload.
@@ -497,7 +466,7 @@ void Tp::fill_ack(TxFrame& frame) {
   const std::span<std::byte> head(frame.head, TxFrame::head_room);
   frame.piece_count = 0;
   const uint8_t route = routes().for_answer();
-  ReportsGiven& given = routes().given_on(route, reports_given_);
+  ReportsGiven& given = routes().reports().given_on(route, reports_given_);
   if (given.notification_due()) {
     frame.head_bytes = static_cast<uint8_t>(given.write_notification(header, head));
   } else {
@@ -516,14 +485,21 @@ void Tp::fill_ack(TxFrame& frame) {
 // ---- timers
 
 Time Tp::next_deadline() const {
-  Time at = std::min(timer_.deadline(), overtaken_until_);
+  Time at = std::min(timer_.deadline(), losses_.deadline());
   at = std::min(at, receipts_.deadline(mode_, timer_.waits(), rtt()));
   at = std::min(at, routes().next_deadline());
-  if (paces() && can_send(never)) at = std::min(at, departure());
+  const bool paced = pacer_.paces(routes());
+  if (paced && can_send(never)) {
+    // Questions and keep-alives leave even if windows are full, so they wait for the departure
+    // alone.
+    const bool any = keep_alive_due_ || (questions_due_ > 0 && sent_.lost_packets() > 0);
+    const uint32_t largest = facts_.packet_bytes + header_allowance;
+    at = std::min(at, pacer_.departure(routes(), any ? 0 : largest));
+  }
   if (outstanding()) {
     at = std::min(at, last_heard_ + verdict_after);
     // A keep-alive that is due already may wait for its departure.
-    const bool waits = keep_alive_due_ && paces();
+    const bool waits = keep_alive_due_ && paced;
     if (sent_.empty() && !waits) at = std::min(at, last_heard_ + keep_alive_after);
   }
   return at;
@@ -531,7 +507,7 @@ Time Tp::next_deadline() const {
 
 void Tp::handle_time_out(Time now) {
   ++counters_.timeouts;
-  if (asks_at_time_out()) {
+  if (asks_at_time_out(mode_, routes().several())) {
     // After a long silence, more packets are sent: a burst of losses is over when enough packets
     // have been lost.
     const uint32_t full = timer_.timeouts_in_row() > 4 ? 4 * questions : questions;
@@ -553,13 +529,13 @@ void Tp::handle_time_out(Time now) {
 
 std::optional<Why> Tp::handle_timer(Time now) {
   if (outstanding() && now >= last_heard_ + verdict_after) return Why::silent;
-  if (now >= overtaken_until_) {
-    const auto evidence = latest_.evidence(sent_.highest_acknowledged(), all_tolerance(), 0, now);
-    note_lost(find_lost(evidence, now), false, now);
+  if (now >= losses_.deadline()) {
+    note_lost(losses_.find_late(mode_, sent_, packet_times(), now, pools_.sent), false, now);
   }
   // Lost packets that wait for their departure are not in flight. The time-out starts again when
   // they leave.
-  const bool waits = paces() && sent_.inflight_bytes() == 0 && sent_.lost_packets() > 0;
+  const bool waits =
+      pacer_.paces(routes()) && sent_.inflight_bytes() == 0 && sent_.lost_packets() > 0;
   if (waits && now >= timer_.deadline()) timer_.stop();
   switch (timer_.expire(mode_, now)) {
     case RetransmissionTimer::Action::none:

@@ -7,7 +7,7 @@
 
 #include "transport/counters.h"
 #include "transport/packet_channel.h"
-#include "transport/rtp/loss.h"
+#include "transport/rtp/loss_detection.h"
 #include "transport/rtp/pacer.h"
 #include "transport/rtp/receipts.h"
 #include "transport/rtp/reports.h"
@@ -73,7 +73,7 @@ class Tp final : public PacketChannel {
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) override;
   bool owes_ack(Time now) const override {
     return receipts_.due(mode_, timer_.waits(), rtt(), now) ||
-           (reports_given_.any() && routes().report_due(reports_given_));
+           (reports_given_.any() && routes().reports().due(reports_given_));
   }
   // A CNP leaves before the acknowledgement, which then is still owed. With several routes, each
   // one whose report is due has an acknowledgement of its own.
@@ -121,32 +121,17 @@ class Tp final : public PacketChannel {
   bool can_send(Time now) const {
     return keep_alive_due_ || can_send_lost(now) || can_send_new(now);
   }
-  // Returns whether packets may have to wait for their departure; whether one may leave now; and
-  // when the next one may leave that windows permit.
-  bool paces() const { return pacer_.paces() || routes().paces(); }
-  bool may_depart(Time now) const { return pacer_.may_depart(now) && routes().may_depart(now); }
-  Time departure() const;
   // A packet is about to leave. Returns its CCI.
-  uint16_t depart(uint8_t route, const congestion::Sent& packet) {
-    return paces() ? request(route, packet) : uint16_t{0};
-  }
-  uint16_t request(uint8_t route, const congestion::Sent& packet);
+  uint16_t depart(uint8_t route, const congestion::Sent& packet);
   [[gnu::cold]] void plan_lost(Plan& plan, Time now);
   void plan_new(Plan& plan, Time now);
   [[gnu::cold]] void plan_keep_alive(Plan& plan, Time now);
   bool pick_slice(Plan& plan, Time now);
-  bool ends_on_route(const Plan& plan, size_t at) const;
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
   void end_frame(TxFrame& frame, uint8_t route) const;
-  LossEvidence evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now);
-  Duration all_tolerance() const;
-  // Returns whether a time-out is a question (RetransmissionTimer). With several routes it is not:
-  // a route that has failed is silent, too, and its packets have to leave over the others
-  // immediately.
-  bool asks_at_time_out() const {
-    return mode_.trigger == Retransmission::Trigger::rack && !routes().several();
+  LossDetection::Times packet_times() const {
+    return {rtt(), routes().spread(timer_.waits(), rtt())};
   }
-  uint64_t find_lost(const LossEvidence& evidence, Time now);
   void note_lost(uint64_t bytes, bool timed_out, Time now);
   [[gnu::cold]] void handle_time_out(Time now);
 
@@ -155,20 +140,17 @@ class Tp final : public PacketChannel {
   RtpPools& pools_;
   const PathList& paths_;
   const Retransmission& mode_;
-  const uint32_t send_window_;
+  // The sending direction.
+  [[no_unique_address]] SentWindow sent_;
+  [[no_unique_address]] Pulling pulling_;
   const Balance balance_;
   const uint8_t path_;
-  // The sending direction.
-  uint8_t questions_due_ = 0;    // packets that leave although the window is full
   bool window_limited_ = false;  // a packet of the last burst had to wait for a window
-  [[no_unique_address]] SentWindow sent_;
-  ReportsTaken reports_taken_;  // with several routes, only its form counts
-  Pulling pulling_;
-  LatestArrival latest_;          // mode rack
-  Time overtaken_until_ = never;  // mode rack: when an overtaken packet becomes lost
-  SentAgain sent_again_;          // modes fast, selective
+  ReportsTaken reports_taken_;   // with several routes, only its form counts
   [[no_unique_address]] Pacer pacer_;
-  ReorderTolerance tolerance_;  // mode rack
+  uint8_t questions_due_ = 0;  // packets that leave although the window is full
+  const uint32_t send_window_;
+  [[no_unique_address]] LossDetection losses_;
   uint32_t next_tpmsn_;
   [[no_unique_address]] RetransmissionTimer timer_;
 

@@ -49,10 +49,9 @@ TEST_CASE("channel routes: on an only path, the rules of the mode alone judge pa
   CHECK(one.next_deadline() == never);
   CHECK(one.took(0) == Duration{});
   CHECK(one.spread(Waits(1ms), 1s) == Duration{});
-  CHECK_FALSE(one.judged().several());
-  CHECK_FALSE(one.overtaken(0, Time{}));
-  CHECK(one.later(0) == Duration{});
-  CHECK(one.patience(0, Time{}, 0ms) == never);
+  CHECK_FALSE(one.judged().overtaken(0, Time{}));
+  CHECK(one.judged().later(0) == Duration{});
+  CHECK(one.judged().patience(0, Time{}, 0ms) == never);
 }
 
 TEST_CASE("channel routes: a frame came from the peer if it came over one of the routes") {
@@ -132,7 +131,7 @@ TEST_CASE("channel routes: arrivals on a route judge its packets, unless one is 
   for (const bool one_at_a_time : {false, true}) {
     Two with(one_at_a_time);
     with.channel.note_arrival(0, moment(20ms), moment(22ms));
-    const ChannelRoutes judged = with.channel.judged();
+    const transport::JudgedRoutes judged = with.channel.judged();
     judged.judge(1ms, moment(22ms));
     CHECK(judged.overtaken(0, moment(18ms)) == !one_at_a_time);
     CHECK_FALSE(judged.overtaken(1, moment(18ms)));
