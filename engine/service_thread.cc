@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/signals_blocked.h"
+#include "engine/pollers.h"
 #include "engine/spinning.h"
 
 namespace urma::engine {
@@ -72,11 +73,12 @@ void ServiceThread::serve() {
     if (ran == Ran::by_another) sched_yield();
     if (ran == Ran::busy) idle_since = never;
     if (ran != Ran::idle) continue;
-    if (service_may_spin()) {
+    const bool mute = descriptors_.port_is_mute();
+    if (mute || service_may_spin()) {
       const Time now = read_clock();
       idle_since = std::min(idle_since, now);
-      if (now - idle_since < spin_before_sleep) {
-        pause();
+      if (now - idle_since < (mute ? spin_before_nap : spin_before_sleep)) {
+        mute ? Pollers::give_way() : pause();
         continue;
       }
     }

@@ -26,7 +26,11 @@ class Waker {
   // nor the clock is owned; both outlive this object.
   Waker(drivers::PacketPort& port, drivers::VirtualClock* clock,
         drivers::VirtualClock::Driven& driven)
-      : port_(port), bell_(port.bell()), clock_(clock), driven_(driven) {}
+      : port_(port),
+        bell_(port.bell()),
+        clock_(clock),
+        driven_(driven),
+        mute_(clock == nullptr && bell_ == nullptr && port.descriptors().empty()) {}
   ~Waker();
   Waker(const Waker&) = delete;
   Waker& operator=(const Waker&) = delete;
@@ -45,6 +49,8 @@ class Waker {
 
   // After this, `wake` wakes the calling thread.
   void drowse();
+  // Returns whether nothing that arrives at the port can wake a thread, so that it must be polled.
+  bool port_is_mute() const { return mute_; }
   // Returns whether the sleeper must run a pass after `drowse`: peers ring the bell only for events
   // that happen after that, and a pass finds the earlier ones.
   bool needs_pass() const { return bell_ != nullptr; }
@@ -59,6 +65,7 @@ class Waker {
   Bell* const bell_;  // the port's bell, at which to sleep; null if the port has none
   drivers::VirtualClock* const clock_;
   drivers::VirtualClock::Driven& driven_;
+  const bool mute_;
   int descriptor_ = -1;
   // Read by each thread that posts; written around a sleep.
   alignas(64) std::atomic<bool> asleep_{false};
