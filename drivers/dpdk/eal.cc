@@ -64,14 +64,12 @@ class KeptAffinity {
   cpu_set_t before_;
 };
 
-// libbpf prints to stderr; net_af_xdp uses it.
-void silence_libbpf() {
-  void* const handle = dlopen("libbpf.so.1", RTLD_NOW | RTLD_NOLOAD);
+// Two libraries that net_af_xdp uses print to stderr.
+void silence(const char* library, const char* set_print) {
+  void* const handle = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
   if (handle == nullptr) return;
   using Print = void*;
-  if (void* const set = dlsym(handle, "libbpf_set_print")) {
-    reinterpret_cast<Print (*)(Print)>(set)(nullptr);
-  }
+  if (void* const set = dlsym(handle, set_print)) reinterpret_cast<Print (*)(Print)>(set)(nullptr);
 }
 
 std::string cure_of(const std::string& log) {
@@ -146,7 +144,8 @@ Result<void> Eal::init() {
   const SignalsBlocked signals;
   rte_errno = 0;
   if (rte_eal_init(static_cast<int>(words.size()), pointers.data()) >= 0) {
-    silence_libbpf();
+    silence("libbpf.so.1", "libbpf_set_print");
+    silence("libxdp.so.1", "libxdp_set_print");
     return {};
   }
   const std::string why = log.quote();
