@@ -6,6 +6,7 @@ std::span<const Check> all_checks() {
   static constexpr Check table[] = {
       {"device cxl:", check_window_device},
       {"device udp:", check_network_device},
+      {"device dpdk:", check_dpdk},
       {"shared memory", check_shared_memory},
       {"window file", check_window_file},
       {"names", check_names},

@@ -90,6 +90,30 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("ports of DPDK: whether the driver is there, and what bound NICs need") {
+  const Machine machine;
+  says(check_dpdk(machine.host), Level::ok, "no NIC is bound");
+  Machine without;
+  without.broken = "dpdk:net_ring0,pair=doctor?ip=10.9.0.1/24";
+  without.error = {Status::unsupported, "dpdk: no driver. Fix: apt-get install libdpdk-dev"};
+  says(check_dpdk(without.host), Level::ok, "if dpdk: devices are wanted: apt-get install");
+  without.error = {Status::no_resources, "dpdk: EAL. Fix: more memory"};
+  says(check_dpdk(without.host), Level::warn, "does not open: dpdk: EAL", "more memory");
+
+  Machine bound;
+  bound.file("/sys/bus/pci/drivers/vfio-pci/0000:3b:00.0");
+  bound.file("/sys/bus/pci/drivers/vfio-pci/new_id");
+  bound.file("/sys/bus/pci/devices/0000:3b:00.0/numa_node", "1\n");
+  says(check_dpdk(bound.host), Level::fix, "0000:3b:00.0 (NUMA node 1); 0 huge pages",
+       "sysctl vm.nr_hugepages");
+  bound.file("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "512\n");
+  says(check_dpdk(bound.host), Level::ok, "512 huge pages of 2M are free");
+  bound.file("/dev/vfio/17");
+  bound.closed.insert("/dev/vfio/17");
+  says(check_dpdk(bound.host), Level::fix, "may not open /dev/vfio/17",
+       "chown " + bound.user() + " /dev/vfio/17");
+}
+
 TEST_CASE("doctor: if a device cannot be opened, its own error and cure are reported") {
   Machine machine;
   says(check_window_device(machine.host), Level::ok, "opens");
