@@ -157,14 +157,24 @@ std::unique_ptr<Entropy> entropy_for(drivers::PacketPort& port) {
   return std::make_unique<SecureEntropy>();
 }
 
+// The congestion control that was asked for, the one that is used, and why they differ.
+struct Control {
+  std::string asked;
+  std::string_view used;
+  std::string why;
+};
+
 // Makes the page on which other processes see this device. `number` is unique to the device.
 Result<engine::StatsFile> page_for(std::string_view text, const drivers::PortFacts& facts,
-                                   uint64_t number) {
+                                   const Control& control, uint64_t number) {
   ObservedDevice device = engine::this_process();
   device.device = text;
   device.description = facts.description;
   device.endpoint = to_string(facts.self);
   device.eid = to_string(facts.eid);
+  device.congestion = control.asked;
+  device.congestion_used = control.used;
+  device.congestion_why = control.why;
   device.metrics = engine::path_metrics(facts.paths);
   return engine::StatsFiles::of_this_user().publish(device, number);
 }
@@ -257,7 +267,8 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
   state->reach = device_to_reach(*parsed, facts.self.address);
   std::optional<engine::StatsFile> page;
   if (options.observable && (*port)->clock() == nullptr) {
-    Result<engine::StatsFile> made = page_for(text, facts, entropy->next());
+    Result<engine::StatsFile> made =
+        page_for(text, facts, {options.congestion, used->name, no_signals}, entropy->next());
     if (made) page = std::move(*made);
     if (!made) state->unseen = made.error().message;
   }

@@ -89,6 +89,9 @@ class Controller {
   virtual Allowance allowance(Time now) const = 0;
   // The window of `allowance`, for owners of controllers that do not pace.
   virtual uint64_t window_bytes() const = 0;
+  // Returns the rate at which packets leave as long as the window permits; zero if the controller
+  // does not pace.
+  virtual double bytes_per_second() const { return 0; }
 };
 
 struct Settings {

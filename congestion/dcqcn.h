@@ -18,8 +18,8 @@ class Dcqcn final : public Controller {
   void handle(const Spurious&) override {}
   Allowance allowance(Time) const override { return {limit_, next_}; }
   uint64_t window_bytes() const override { return limit_; }
+  double bytes_per_second() const override { return double{rate_}; }
 
-  double bytes_per_second() const { return rate_; }
   // The estimate of how congested the path is, from 0 to 1.
   double alpha() const { return alpha_; }
 

@@ -23,10 +23,10 @@ class Guarded : public Controller {
   void handle(const Spurious& event) final;
   Allowance allowance(Time) const final { return {window_bytes(), next_}; }
   uint64_t window_bytes() const final;
+  double bytes_per_second() const final;
 
   // The window without the room for rounding; may be less than a packet.
   double exact_window() const { return window_; }
-  double bytes_per_second() const;
 
  protected:
   // Returns what the packet asks for. A retransmission may not ask for an increase.

@@ -47,7 +47,12 @@ Result<void> Reporter::start(const std::string& description) {
 
 bool Reporter::report(Engine& engine, Time machine) {
   const Snapshot now = snapshot_of(engine);
-  if (page_) page_->write(now.counts, machine, figures_of(now));
+  if (page_) {
+    const transport::Medium::Viewed seen = engine.transport().view(views_);
+    page_->write(now.counts, machine, figures_of(now));
+    page_->write_channels(std::span(views_).first(seen.views),
+                          engine.transport().channel_count() - seen.channels);
+  }
   return log_ == nullptr || log_->offer(now);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,6 +41,7 @@ class Reporter {
  private:
   std::optional<StatsFile> page_;
   std::unique_ptr<Log> log_;
+  std::array<transport::ChannelView, ChannelSlots::most_rows> views_;  // within `report` only
 };
 
 }  // namespace urma::engine

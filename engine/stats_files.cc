@@ -82,7 +82,14 @@ ObservedDevice this_process() {
 }
 
 void StatsFile::write(const Statistics& statistics, Time moment, std::span<const uint64_t> more) {
-  const StatsPage::Write next = page_.next(statistics, moment, more);
+  write(page_.next(statistics, moment, more));
+}
+
+void StatsFile::write_channels(std::span<const transport::ChannelView> rows, uint32_t more) {
+  write(page_.next_channels(rows, more));
+}
+
+void StatsFile::write(const StatsPage::Write& next) {
   // A limit that was set after the file was made (ulimit -f) applies to writes beyond it.
   if (!file_may_have(next.offset + next.bytes.size())) return;
   [[maybe_unused]] const ssize_t written = pwrite(

@@ -18,10 +18,14 @@ class StatsFile {
   // Writes the values by one system call; neither allocates nor locks. Errors are ignored: the page
   // says when its values were written.
   void write(const Statistics& statistics, Time moment, std::span<const uint64_t> more = {});
+  // The same for the channels; `more`: those without a row.
+  void write_channels(std::span<const transport::ChannelView> rows, uint32_t more);
   // For a forked child: closes the file without removing it.
   void abandon() { file_.abandon(); }
 
  private:
+  void write(const StatsPage::Write& next);
+
   HeldFile file_;
   StatsPage page_;
 };

@@ -71,6 +71,10 @@ std::string text_of(const ObservedDevice& facts) {
   line("description", facts.description);
   line("endpoint", facts.endpoint);
   line("eid", facts.eid);
+  line("congestion", facts.congestion);
+  line("congestion_used", facts.congestion_used);
+  line("congestion_why", facts.congestion_why);
+  out += "channels\t" + ChannelSlots::format() + "\n";
   const auto metric_line = [&](std::initializer_list<std::string_view> parts) {
     out += "metric";
     for (const std::string_view part : parts) out += "\t" + printable(part);
@@ -100,7 +104,7 @@ bool read_number(std::string_view text, Number& out) {
 }
 
 // Returns false if the line is malformed. Skips keys that a later version has added.
-bool read_line(std::string_view line, ObservedDevice& out) {
+bool read_line(std::string_view line, ObservedDevice& out, ChannelSlots& channels) {
   const std::string_view key = cut(line, '\t');
   if (key == "metric") {
     ObservedMetric metric;
@@ -113,24 +117,29 @@ bool read_line(std::string_view line, ObservedDevice& out) {
   }
   if (key == "pid") return read_number(line, out.pid);
   if (key == "process_started") return read_number(line, out.process_started);
+  if (key == "channels") return channels.read_format(line);
   if (key == "opened") return read_number(line, out.opened);
-  const std::pair<std::string_view, std::string*> texts[] = {{"process", &out.process},
-                                                             {"device", &out.device},
-                                                             {"description", &out.description},
-                                                             {"endpoint", &out.endpoint},
-                                                             {"eid", &out.eid}};
+  const std::pair<std::string_view, std::string*> texts[] = {
+      {"process", &out.process},
+      {"device", &out.device},
+      {"description", &out.description},
+      {"endpoint", &out.endpoint},
+      {"eid", &out.eid},
+      {"congestion", &out.congestion},
+      {"congestion_used", &out.congestion_used},
+      {"congestion_why", &out.congestion_why}};
   for (const auto& [name, text] : texts) {
     if (key == name) *text = line;
   }
   return true;
 }
 
-bool read_text(std::string_view text, ObservedDevice& out) {
+bool read_text(std::string_view text, ObservedDevice& out, ChannelSlots& channels) {
   for (const char c : text) {
     if ((c < ' ' || c > '~') && c != '\t' && c != '\n') return false;
   }
   while (!text.empty()) {
-    if (!read_line(cut(text, '\n'), out)) return false;
+    if (!read_line(cut(text, '\n'), out, channels)) return false;
   }
   return true;
 }
@@ -139,6 +148,11 @@ Error damaged() {
   return {Status::io_error,
           "is damaged: its checksum or its text is wrong. Fix: remove it; the device is shown "
           "again when it is opened again"};
+}
+
+Error truncated() {
+  return {Status::io_error,
+          "was truncated. Fix: remove it; the device is shown again when it is opened again"};
 }
 
 }  // namespace
@@ -153,11 +167,13 @@ StatsPage::StatsPage(const ObservedDevice& facts) : own_metrics_(facts.metrics.s
                 .checksum = 0};
   header.checksum = checksum_of(header, text_bytes);
   slots_at_ = sizeof header + text.size();
-  bytes_.resize(slots_at_ + 2 * slot_bytes(header.metrics));
+  channels_at_ = slots_at_ + 2 * slot_bytes(header.metrics);
+  bytes_.resize(channels_at_ + ChannelSlots::bytes());
   URMA_ASSERT(bytes_.size() <= most_bytes, "each of its texts has at most 1000 bytes");
   std::memcpy(bytes_.data(), &header, sizeof header);
   std::memcpy(bytes_.data() + sizeof header, text.data(), text.size());
   next({}, {});
+  next_channels({}, 0);
 }
 
 StatsPage::Write StatsPage::next(const Statistics& statistics, Time moment,
@@ -180,6 +196,13 @@ StatsPage::Write StatsPage::next(const Statistics& statistics, Time moment,
   return {slot, offset};
 }
 
+StatsPage::Write StatsPage::next_channels(std::span<const transport::ChannelView> rows,
+                                          uint32_t more) {
+  const auto slots = std::span(bytes_).subspan(channels_at_);
+  const auto slot = ChannelSlots::fill(slots, ++channel_reports_, rows, more);
+  return {slot, static_cast<size_t>(slot.data() - bytes_.data())};
+}
+
 Result<ObservedDevice> StatsPage::parse(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(Header) || load<uint64_t>(bytes, 0) != magic) {
     return Error{Status::invalid_argument,
@@ -195,17 +218,17 @@ Result<ObservedDevice> StatsPage::parse(std::span<const std::byte> bytes) {
   const size_t size = slot_bytes(header.metrics);
   if (header.metrics > most_metrics || slots_at > bytes.size() ||
       bytes.size() - slots_at < 2 * size) {
-    return Error{
-        Status::io_error,
-        "was truncated. Fix: remove it; the device is shown again when it is opened again"};
+    return truncated();
   }
   const auto text = bytes.subspan(sizeof header, header.text_bytes);
   ObservedDevice out;
+  ChannelSlots channels;
   if (checksum_of(header, text) != header.checksum ||
-      !read_text({reinterpret_cast<const char*>(text.data()), text.size()}, out) ||
+      !read_text({reinterpret_cast<const char*>(text.data()), text.size()}, out, channels) ||
       out.metrics.size() != header.metrics) {
     return damaged();
   }
+  if (bytes.size() - slots_at - 2 * size < channels.total_bytes()) return truncated();
   std::span<const std::byte> newest;
   for (const size_t offset : {slots_at, slots_at + size}) {
     const auto slot = bytes.subspan(offset, size);
@@ -221,6 +244,10 @@ Result<ObservedDevice> StatsPage::parse(std::span<const std::byte> bytes) {
   for (size_t i = 0; i < out.metrics.size(); ++i) {
     out.metrics[i].value = load<uint64_t>(newest, sizeof(SlotHead) + i * sizeof(uint64_t));
   }
+  if (channels.total_bytes() == 0) return out;
+  auto seen = channels.parse(bytes.subspan(slots_at + 2 * size, channels.total_bytes()), out);
+  if (!seen) return seen.error();
+  out.channels = std::move(*seen);
   return out;
 }
 

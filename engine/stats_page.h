@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/channel_slots.h"
 #include "urma/core/observed.h"
 #include "urma/core/result.h"
 #include "urma/core/statistics.h"
@@ -16,10 +17,12 @@ namespace urma::engine {
 //   a header    magic, layout, sizes, and a checksum of the header and the text
 //   text        facts and metrics, one line each
 //   two slots   the values of one moment, and a checksum
+//   two slots   the channels of one moment, and a checksum (ChannelSlots)
 //
-// The writer fills the slots alternately, so one of them is complete whenever its process stops or
-// dies. The reader copies the page, and takes the newer slot with a correct checksum. Neither waits
-// for the other, and no process maps a file that another one could truncate.
+// The writer fills the slots of a pair alternately, so one of them is complete whenever its process
+// stops or dies. The reader copies the page, and takes the newer slot of each pair with a correct
+// checksum. A page of an older version has no channels; an older reader does not look behind the
+// values. Neither waits for the other, and no process maps a file that another one could truncate.
 class StatsPage {
  public:
   static constexpr size_t most_bytes = 65'536;
@@ -39,6 +42,8 @@ class StatsPage {
   // Fills the next slot; does not allocate. `more`: the values of the device's additional metrics;
   // the last ones may be missing.
   Write next(const Statistics& statistics, Time moment, std::span<const uint64_t> more = {});
+  // As `next`, for the channels; `more`: those without a row.
+  Write next_channels(std::span<const transport::ChannelView> rows, uint32_t more);
 
   // Parses arbitrary bytes. Errors: invalid_argument (not a page), version_mismatch (a later
   // layout), io_error (damaged or incomplete), would_block (both slots are being written: read the
@@ -48,8 +53,10 @@ class StatsPage {
  private:
   std::vector<std::byte> bytes_;
   size_t slots_at_ = 0;
+  size_t channels_at_ = 0;
   size_t own_metrics_ = 0;
   uint64_t reports_ = 0;
+  uint64_t channel_reports_ = 0;
 };
 
 }  // namespace urma::engine

@@ -46,6 +46,15 @@ std::byte* Ctp::hold(const MemoryRange& range) {
   return ways_.hold(way_, range);
 }
 
+size_t Ctp::view(std::span<ChannelView> out, Time now) const {
+  if (out.empty()) return 0;
+  out[0] = {.to = to_,
+            .state = silent_ ? ChannelView::State::silent : ChannelView::State::up,
+            .instead = ChannelView::Instead::lossless,
+            .unheard = now - last_heard_};
+  return 1;
+}
+
 void Ctp::watch_soon() {
   if (watching_ || to_watch_) return;
   to_watch_ = true;

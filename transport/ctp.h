@@ -46,6 +46,7 @@ class Ctp final : public PacketChannel {
   Time next_deadline() const override;
   [[gnu::cold]] std::optional<Why> handle_timer(Time now) override;
   Duration rtt() const override { return std::chrono::microseconds(1); }
+  size_t view(std::span<ChannelView> out, Time now) const override;
 
  private:
   // The resolution with which silence is measured; coarse, so that most packets write nothing.

@@ -25,6 +25,7 @@ void Links::make(Peer& peer, const Medium::Agreed& agreed, Time now) {
   peer.notes_paths = (agreed.theirs.features & feature_new_paths) != 0;
   PacketChannel& channel = medium_.make(peer, agreed, now);
   peer.channel = &channel;
+  peer.contact_at = now;
   tpns_.bind(peer.tpn, channel.index());
   medium_.timers().arm(channel);
   ++device_.counters.channels_made;
@@ -53,7 +54,7 @@ void Links::cancel_opening(Peer& peer) {
 void Links::drop_channel(Peer& peer) {
   if (peer.channel == nullptr) return;
   PacketChannel& channel = *std::exchange(peer.channel, nullptr);
-  peer.heard_at = channel.last_heard();
+  peer.contact_at = channel.last_heard();
   tpns_.release(channel.local());
   peers_.end_half_open(peer);
   if (peer.goodbyes > 0 || peer.closes > 0) {

@@ -30,6 +30,25 @@ PacketChannel* Medium::meant(const ArrivedSetup& arrived) {
   return nullptr;
 }
 
+Medium::Viewed Medium::view(std::span<ChannelView> out, Time now) {
+  Viewed done;
+  for (uint32_t index = 0; done.channels < size(); ++index) {
+    const PacketChannel* const channel = find(index);
+    if (channel == nullptr) continue;
+    const size_t views = channel->view(out.subspan(done.views), now);
+    if (views == 0) break;
+    const Peer& peer = *peers_.find(channel->peer());
+    for (ChannelView& view : out.subspan(done.views, views)) {
+      if (view.from == Endpoint{}) view.from = settings_.self;
+      view.age = now - peer.contact_at;
+      view_control(*channel, view);
+    }
+    done.views += views;
+    ++done.channels;
+  }
+  return done;
+}
+
 ChannelEnds Medium::ends_of(const Peer& peer, const Agreed& agreed) const {
   const SetupMessage& theirs = agreed.theirs;
   return {

@@ -46,6 +46,13 @@ class Medium {
   virtual uint32_t size() const = 0;
   // Returns whether everything that was offered to any channel has been acknowledged.
   virtual bool idle() = 0;
+  // Describes the first channels, as many as `out` has room for, each whole. What only the caller
+  // knows stays unknown.
+  struct Viewed {
+    size_t views = 0;
+    uint32_t channels = 0;
+  };
+  [[gnu::cold]] Viewed view(std::span<ChannelView> out, Time now);
   // Returns the channel silent for longest among those that no caller here needs, or null.
   virtual PacketChannel* longest_silent() = 0;
 
@@ -100,6 +107,8 @@ class Medium {
   Medium(const Uses& uses, Pools& pools, Duration idle_timeout);
 
   ChannelEnds ends_of(const Peer& peer, const Agreed& agreed) const;
+  // Says which congestion control a channel uses, and why.
+  virtual void view_control(const PacketChannel&, ChannelView&) const {}
 
   const Settings& settings_;
   Peers& peers_;

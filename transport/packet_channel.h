@@ -4,6 +4,7 @@
 #include <span>
 
 #include "transport/channel.h"
+#include "transport/channel_view.h"
 #include "transport/counters.h"
 #include "transport/pools.h"
 
@@ -52,6 +53,9 @@ class PacketChannel : public Channel {
   // Returns why the channel is dead, if it is.
   [[gnu::cold]] virtual std::optional<Why> handle_timer(Time now) = 0;
   virtual Duration rtt() const = 0;
+  // Describes the channel, or each of its paths. Returns how many views it wrote; 0 if they are
+  // more than `out` has.
+  [[gnu::cold]] virtual size_t view(std::span<ChannelView> out, Time now) const = 0;
 
   PeerId peer() const { return peer_; }
   uint32_t index() const { return index_; }

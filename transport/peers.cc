@@ -99,8 +99,9 @@ Peer* Peers::least_needed() {
     const bool needed = peer.channel != nullptr || peer.opening || peer.eid == self_ ||
                         (peer.asked_for && !peer.given_up);
     if (needed) return;
-    const bool less = least == nullptr ||
-                      (peer.spoke != least->spoke ? least->spoke : peer.heard_at < least->heard_at);
+    const bool less =
+        least == nullptr ||
+        (peer.spoke != least->spoke ? least->spoke : peer.contact_at < least->contact_at);
     if (less) least = &peer;
   });
   return least;

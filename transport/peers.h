@@ -56,8 +56,9 @@ struct Peer {
   std::optional<Retransmission> chosen;  // instead of Settings::retransmission
   uint64_t cookie = 0;  // for OPEN to bring back; or, of a CLOSE for idleness, for CLOSED to repeat
   Time opened_at{};
-  Time sent_at{};   // the latest OPEN, or CLOSE for idleness
-  Time heard_at{};  // when something last came on its latest channel
+  Time sent_at{};  // the latest OPEN, or CLOSE for idleness
+  // When its channel was made; without a channel, when something last came on the latest one.
+  Time contact_at{};
 };
 
 // Returns how packets to `peer` are retransmitted; the default of the device if `peer` is null.

@@ -35,6 +35,8 @@ PacketChannel& RtpMedium::make(Peer& peer, const Agreed& agreed, Time now) {
   const SetupMessage& theirs = agreed.theirs;
   const ReportOffer their_offer = offered_by(theirs.features);
   const ReportForm taken = agreed_form(agreed.ours, their_offer);
+  const congestion::ControllerKind& controller = controller_for(taken);
+  if (&controller != settings_.controller) ++counters_.channels_without_reports;
   const TpSettings settings{
       .ends = ends_of(peer, agreed),
       .first_sent = Psn::first(peer.first_psn),
@@ -44,7 +46,7 @@ PacketChannel& RtpMedium::make(Peer& peer, const Agreed& agreed, Time now) {
       .first_rtt = agreed.first_rtt,
       .mode = mode_of(peer, theirs.features),
       .peers_mode = asked_by(theirs.features),
-      .controller = &controller_for(taken),
+      .controller = &controller,
       .gives = agreed_form(their_offer, agreed.ours),
       .takes = taken,
       .lateness = settings_.lateness,
@@ -58,13 +60,18 @@ PacketChannel& RtpMedium::make(Peer& peer, const Agreed& agreed, Time now) {
 
 // Without the reports that it needs, the controller of the device gives way to the first one that
 // reads those that were agreed on: without any, to the default one, which reacts to loss alone.
-const congestion::ControllerKind& RtpMedium::controller_for(ReportForm reports) {
+const congestion::ControllerKind& RtpMedium::controller_for(ReportForm reports) const {
   if (form_for(settings_.controller->needs) == reports) return *settings_.controller;
-  ++counters_.channels_without_reports;
   for (const congestion::ControllerKind& kind : congestion::controllers()) {
     if (form_for(kind.needs) == reports) return kind;
   }
   return congestion::controllers().front();
+}
+
+void RtpMedium::view_control(const PacketChannel& channel, ChannelView& out) const {
+  const congestion::ControllerKind& used = controller_for(channels_.at(channel.index()).taken());
+  out.congestion = used.name;
+  if (&used != settings_.controller) out.instead = ChannelView::Instead::not_reported;
 }
 
 // Most channels use the mode of the device.

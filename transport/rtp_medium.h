@@ -31,7 +31,9 @@ class RtpMedium final : public MediumOf<Tp, RtpPools> {
 
  private:
   const Retransmission* mode_of(const Peer& peer, uint32_t features);
-  const congestion::ControllerKind& controller_for(ReportForm reports);
+  // Returns the controller of channels whose peer gives these reports.
+  const congestion::ControllerKind& controller_for(ReportForm reports) const;
+  void view_control(const PacketChannel& channel, ChannelView& out) const override;
 
   const OwnPaths& own_paths_;
   Slab<Retransmission> modes_;  // of channels that do not use Settings::retransmission

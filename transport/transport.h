@@ -92,6 +92,8 @@ class Transport final : public Channels, public AnnouncedPaths {
   const PeerNews& news() const { return news_; }
   uint32_t channel_count() const { return medium_.size(); }
   uint32_t peer_count() const { return peers_.size(); }
+  // Describes the first channels; see Medium.
+  Medium::Viewed view(std::span<ChannelView> out) { return medium_.view(out, now_); }
 
  private:
   Device device() { return {settings_, entropy_, sink_, counters_, news_}; }

@@ -1,7 +1,7 @@
 #pragma once
 
-// The open devices of this user's processes and their counters, for tools such as urma_stat. A
-// process reads its own device's counters by Device::stats.
+// The open devices of this user's processes, with their counters and channels, for tools such as
+// urma_stat. A process reads its own device's counters by Device::stats.
 
 #include "urma/core/cxx20.h"
 

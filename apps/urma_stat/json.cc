@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/urma_stat/peers.h"
+
 namespace urma::apps::stat {
 namespace {
 
@@ -34,7 +36,9 @@ json device_json(const Row& row, bool rates) {
           {"eid", device.eid},
           {"reports", device.reports},
           {"age_seconds", maybe(row.age_seconds)},
-          {"metrics", std::move(metrics)}};
+          {"metrics", std::move(metrics)},
+          {"channels", peers_json(row)},
+          {"more_channels", device.channels ? json(device.channels->more) : json(nullptr)}};
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "apps/urma_stat/look.h"
 #include "apps/urma_stat/options.h"
 #include "apps/urma_stat/output.h"
+#include "apps/urma_stat/peers.h"
 #include "apps/urma_stat/text.h"
 
 namespace urma::apps::stat {
@@ -45,6 +46,7 @@ Failure no_device_of(const std::string& process) {
 std::string text_of(const Options& options, const Look& look, std::optional<size_t> room = {}) {
   const bool rates = options.watch.has_value();
   if (options.json) return look_json(look, options.watch);
+  if (options.peers) return peers_table(look, room);
   return options.process.empty() ? table(look, rates, room) : details(look, rates);
 }
 

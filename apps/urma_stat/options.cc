@@ -15,6 +15,7 @@ Options parse_options(int count, char** arguments) {
   // Devices report every tenth of a second.
   line.value("-w,--watch", options.watch, Seconds{0.2, 3600});
   line.value("--count", options.count, WholeNumber{.least = 1});
+  line.flag("--peers", options.peers);
   line.flag("--json", options.json);
   const CommandLine::Asked asked = line.parse(count, arguments);
   options.mode = asked == CommandLine::Asked::help      ? Options::Mode::help
@@ -25,7 +26,7 @@ Options parse_options(int count, char** arguments) {
     usage("--count belongs to --watch. Fix: add --watch SECONDS");
   }
   const bool shows = options.mode == Options::Mode::show;
-  if (!shows && (line.given("--watch") || !options.process.empty())) {
+  if (!shows && (line.given("--watch") || options.peers || !options.process.empty())) {
     usage("--metrics, --help and --version show no device. Fix: leave out the rest");
   }
   return options;
@@ -37,13 +38,16 @@ std::string_view help() {
   urma_stat                    a table: each device of each process
   urma_stat PID                all counters of the devices of this process, with unit and meaning
   urma_stat NAME               the same for all processes of the program with this name
+  urma_stat --peers            each channel of each process, and each path: peer, window, rate
   urma_stat --watch 1          rates, each second; Ctrl-C ends it
   urma_stat PID --watch 1 --count 10 --json > ten.json       ten lines, a JSON object each
   urma_stat --metrics          the counters, their units, and since when they count
 
   -w, --watch SECONDS   repeat every SECONDS, 0.2 to 3600; on a terminal on one screen
   --count N             end after N outputs
-  --json                output for programs: every metric with its value, unit, window and meaning
+  --peers               show channels; with PID or NAME, those of this process or program
+  --json                output for programs: every metric with its value, unit, window and
+                        meaning, and every channel
   --metrics             list the metrics of this version of the library; also with --json
   --version
 
@@ -54,6 +58,7 @@ Table
               and so on: since the device was opened; with --watch, each second
   unknown     works that may or may not have executed; refused: slices of peers
   resent      packets sent again; dropped: packets that could not be used
+  --peers: cc is the congestion control; below is why one with * is not the one asked for
   "-": the process has another version of the library, which does not count this
 
 A device is shown unless it was opened with DeviceOptions::observable off, or cannot write to

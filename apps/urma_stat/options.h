@@ -15,6 +15,7 @@ struct Options {
   std::string process;          // the number or the name of a process; empty means all
   std::optional<double> watch;  // seconds between two looks
   std::optional<uint64_t> count;
+  bool peers = false;  // show channels instead of counters
   bool json = false;
 };
 

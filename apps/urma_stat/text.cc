@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <ctime>
 #include <span>
+
+#include "apps/urma_stat/columns.h"
 
 namespace urma::apps::stat {
 namespace {
@@ -30,25 +31,6 @@ constexpr Column columns[] = {{"works", works},     {"done", done},       {"exec
                               {"unknown", unknown}, {"refused", refused}, {"resent", resent},
                               {"dropped", dropped}};
 
-// "0", "12.3", "456k", "1.20M".
-std::string short_number(double value) {
-  constexpr const char* units[] = {"", "k", "M", "G", "T", "P", "E"};
-  size_t unit = 0;
-  for (; value >= 999.5 && unit + 1 < std::size(units); ++unit) value /= 1000;
-  if (unit == 0 && value == std::floor(value)) return fmt::format("{:.0f}", value);
-  return fmt::format("{:.{}f}{}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, units[unit]);
-}
-
-std::string shown(std::optional<double> value) { return value ? short_number(*value) : "-"; }
-
-// "45 s", "12 min", "3 h", "5 d".
-std::string span(int64_t seconds) {
-  if (seconds < 100) return fmt::format("{} s", std::max<int64_t>(seconds, 0));
-  if (seconds < 100 * 60) return fmt::format("{} min", seconds / 60);
-  if (seconds < 100 * 3600) return fmt::format("{} h", seconds / 3600);
-  return fmt::format("{} d", seconds / 86'400);
-}
-
 // Returns the sum of several metrics, or nothing if the device has none of them.
 template <class One>
 std::optional<double> sum(std::span<const std::string_view> metrics, One&& one) {
@@ -58,20 +40,6 @@ std::optional<double> sum(std::span<const std::string_view> metrics, One&& one) 
   }
   return out;
 }
-
-std::string cell(std::string_view text, size_t width) {
-  if (text.size() <= width) return fmt::format("{:<{}}", text, width);
-  return fmt::format("{}~", text.substr(0, width - 1));
-}
-
-// A column of the table, with its values.
-struct Strip {
-  std::string_view name;
-  std::string title;
-  size_t width;
-  bool text = false;  // text: aligned to the left, and cut if necessary
-  std::vector<std::string> cells = {};
-};
 
 std::vector<Strip> all_strips(const Look& look, bool rates) {
   size_t width = 6;
@@ -106,11 +74,7 @@ std::vector<Strip> all_strips(const Look& look, bool rates) {
 std::string narrow(std::vector<Strip>& strips, size_t room) {
   constexpr size_t widest_number = 5;  // "1.20M"
   constexpr size_t narrow_text = 8;
-  const auto fits = [&] {
-    size_t all = strips.size() - 1;
-    for (const Strip& strip : strips) all += strip.width;
-    return all <= room;
-  };
+  const auto fits = [&] { return width_of(strips) <= room; };
   std::string without;
   const auto leave_out = [&](std::string_view name) {
     if (fits()) return;
@@ -143,17 +107,6 @@ std::string narrow(std::vector<Strip>& strips, size_t room) {
   if (note.size() <= room + 1) return note;
   const auto commas = static_cast<size_t>(std::ranges::count(without, ','));
   return fmt::format("too narrow for {} columns\n", commas + 1);
-}
-
-template <class Cell>
-std::string line_of(const std::vector<Strip>& strips, Cell&& of) {
-  std::string out;
-  for (const Strip& strip : strips) {
-    if (!out.empty()) out += " ";
-    out +=
-        strip.text ? cell(of(strip), strip.width) : fmt::format("{:>{}}", of(strip), strip.width);
-  }
-  return out + "\n";
 }
 
 // Formats a value without unit. The largest number stands for none.
@@ -189,11 +142,7 @@ std::string table(const Look& look, bool rates, std::optional<size_t> room) {
   if (look.rows.empty()) return "No device of this user is open here.\n";
   std::vector<Strip> strips = all_strips(look, rates);
   const std::string note = room ? narrow(strips, *room) : "";
-  std::string out = line_of(strips, [](const Strip& strip) { return strip.title; });
-  for (size_t i = 0; i < look.rows.size(); ++i) {
-    out += line_of(strips, [i](const Strip& strip) { return strip.cells[i]; });
-  }
-  return out + note;
+  return lines_of(strips) + note;
 }
 
 std::string details(const Look& look, bool rates) {

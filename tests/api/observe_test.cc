@@ -71,6 +71,85 @@ TEST_CASE("other processes see a device's counters, also while it sleeps, until 
   }
 }
 
+// Returns the page of the device with this address.
+std::optional<ObservedDevice> page_of(const Device& device) {
+  for (ObservedDevice& seen : seen_here()) {
+    if (seen.endpoint == to_string(device.endpoint())) return std::move(seen);
+  }
+  return std::nullopt;
+}
+
+// Two devices, between which works run. Returns the channels of the first one's page.
+std::vector<ObservedChannel> channels_between(Side& from, const Side& to) {
+  const auto import = from.device.import(to.line()).value();
+  const auto bytes = bytes_like(5000, 1);
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (std::chrono::steady_clock::now() < until) {
+    REQUIRE(from.jetty.post(write(bytes, import.segment)) == 1);
+    REQUIRE(collect(from.jetty, 1).at(0).ok());
+    const auto seen = page_of(from.device);
+    REQUIRE((seen && seen->channels));
+    if (!seen->channels->shown.empty()) return seen->channels->shown;
+  }
+  return {};
+}
+
+TEST_CASE("a page shows which congestion control each channel uses, and why") {
+  struct {
+    const char* device;
+    const char* peer;
+    const char* asked;
+    const char* used;
+    const char* why;  // a part of it
+  } const cases[] = {
+      {"udp:?ecn=yes", "udp:?ecn=yes", "ldcp", "ldcp", ""},
+      {"udp:?ecn=yes", "udp:", "ldcp", "aimd", "the peer does not report what ldcp needs"},
+      {"udp:", "udp:", "caqm_r", "aimd", "caqm_r needs ECN marks"},
+      {"udp:?ecn=yes", "udp:", "caqm_w", "aimd", "caqm_w needs switches"},
+      {"udp:?ecn=yes", "udp:?ecn=yes", "dcqcn", "dcqcn", ""}};
+  for (const auto& one : cases) {
+    INFO(one.device << " to " << one.peer << ", " << one.asked);
+    Side from = Side::open(one.device, {.congestion = one.asked});
+    const Side to = Side::open(one.peer);
+    const auto shown = channels_between(from, to);
+    REQUIRE(shown.size() == 1);
+    const ObservedChannel& channel = shown[0];
+    CHECK(channel.peer == to_string(to.device.endpoint()));
+    CHECK(channel.from == to_string(from.device.endpoint()));
+    CHECK(channel.state == "up");
+    CHECK(channel.congestion == one.used);
+    CHECK(channel.why.find(one.why) != channel.why.npos);
+    CHECK(channel.why.empty() == (*one.why == '\0'));
+    CHECK(channel.window_bytes.value_or(0) > 0);
+    CHECK(channel.inflight_bytes.has_value());
+    CHECK(channel.bytes_per_second.has_value() == (std::string_view(one.used) == "dcqcn"));
+    CHECK((channel.rtt && *channel.rtt > Duration{} && channel.least_rtt <= channel.rtt));
+    CHECK((channel.age && channel.unheard && channel.unheard <= channel.age));
+    CHECK(page_of(from.device)->congestion == one.asked);
+  }
+}
+
+TEST_CASE("a page has a row for each path of a channel, and for channels that lose nothing") {
+  Side from = Side::open("paths():udp:127.0.0.1+udp:127.0.0.2");
+  const Side to = Side::open("paths():udp:127.0.0.3+udp:127.0.0.4");
+  const auto paths = channels_between(from, to);
+  REQUIRE(paths.size() == 2);
+  for (unsigned path = 0; path < 2; ++path) {
+    CHECK(paths[path].path == path);
+    CHECK(paths[path].from == to_string(from.device.endpoints()[path]));
+    CHECK(paths[path].peer == to_string(to.device.endpoints()[path]));
+    CHECK(paths[path].congestion == "aimd");
+    CHECK((paths[path].window_bytes && paths[path].sent && paths[path].lost));
+  }
+  const Medium medium("cxl:");
+  Side mapped = Side::open(medium.text(), {.congestion = "ldcp"});
+  const auto lossless = channels_between(mapped, Side::open(medium.text()));
+  REQUIRE(lossless.size() == 1);
+  CHECK(lossless[0].congestion == "none");
+  CHECK(lossless[0].why.find("loses nothing") != std::string::npos);
+  CHECK_FALSE(lossless[0].window_bytes);
+}
+
 TEST_CASE("an inlined device reports while it is polled, often while it has much to do") {
   Side side = Side::open("udp:", {.threads = Threads::inlined});
   const auto bytes = bytes_like(100, 1);

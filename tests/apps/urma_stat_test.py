@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests urma_stat as people and scripts use it: urma_stat_test.py URMA_STAT URMA_TEST_PEER"""
+"""Tests urma_stat as people and scripts use it:
+urma_stat_test.py URMA_STAT URMA_TEST_PEER URMA_PERF"""
 
 import contextlib
 import fcntl
@@ -16,7 +17,7 @@ import time
 
 from running import run_tests
 
-PROGRAM, PEER = sys.argv[1:3]
+PROGRAM, PEER, PERF = sys.argv[1:4]
 DIRECTORY = f"/dev/shm/urma-devices-{os.geteuid()}"
 STRANGER = 64124  # a user that does not exist
 
@@ -112,6 +113,60 @@ def test_two_processes_are_seen_at_work_and_not_when_killed():
         assert watching.returncode == 0 and "closed its device, or ended" in err, err
         assert writer.pid not in look() and server.pid in look()
         assert not pages_of(writer)
+
+
+@contextlib.contextmanager
+def two_that_measure(control, device, peer_device):
+    """Runs urma_perf, whose two ends are processes of their own."""
+    process = subprocess.Popen(
+        [PERF, "write_bw", "--self", "--seconds", "60", "--size", "4K", "--cc", control,
+         "--device", device, "--peer-device", peer_device],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=20)
+
+
+def test_channels_say_which_congestion_control_they_use_and_why():
+    host = f"127.6.{os.getpid() % 250}"
+    for control, device, peer_device, used, why in (
+            ("ldcp", f"udp:{host}.1?ecn=yes", f"udp:{host}.2?ecn=yes", "ldcp", ""),
+            ("ldcp", f"udp:{host}.1?ecn=yes", f"udp:{host}.2", "aimd",
+             "the peer does not report what ldcp needs"),
+            ("caqm_r", f"udp:{host}.1", f"udp:{host}.2", "aimd", "caqm_r needs ECN marks")):
+        with two_that_measure(control, device, peer_device) as process:
+            def channels():
+                return look().get(process.pid, {}).get("channels")
+            comes_to(lambda: any(one["sent"] or one["inflight_bytes"] for one in channels() or []))
+            (channel,) = channels()
+            assert channel["peer"].startswith(f"{host}.2:"), channel
+            assert channel["congestion"] == used and channel["congestion_asked"] == control, channel
+            assert why in channel["why"] and bool(why) == bool(channel["why"]), channel
+            assert channel["window_bytes"] > 0 and channel["rtt_seconds"] > 0, channel
+            assert channel["channel_age_seconds"] >= 0 and channel["state"] == "up", channel
+
+            table = run("--peers", str(process.pid)).stdout
+            title, line, *notes = table.splitlines()
+            assert title.split()[:3] == ["pid", "device", "peer"] and "window" in title, table
+            assert line.split()[0] == str(process.pid) and channel["peer"] in line, table
+            assert f" {used}{'*' if why else ''} " in line, table
+            if why:
+                assert notes[0].startswith(f"* {used} instead of {control}: "), table
+                assert why in notes[0], table
+            else:
+                assert not notes, table
+            shown = on_a_terminal(24, 80, "--peers", str(process.pid))
+            assert channel["peer"] in shown and " window" in shown, shown
+
+
+def test_no_channel_is_said():
+    with peer("udp:", "serve", f"stat-{os.getpid()}") as process:
+        done = run("--peers", str(process.pid))
+        assert done.returncode == 0, done
+        assert done.stdout == "No device that is shown here has a channel.\n", done
+        assert look()[process.pid]["channels"] == [] and look()[process.pid]["more_channels"] == 0
 
 
 def test_what_was_closed_in_peace_leaves_nothing():
@@ -229,13 +284,14 @@ def test_errors_have_codes_and_cures():
                             (2, ["--watch", "1e9"]), (2, ["--count", "3"]),
                             (2, ["--watch", "1", "--count", "0"]),
                             (2, ["--watch", "1", "--count", "-1"]), (2, ["--metrics", "1"]),
+                            (2, ["--metrics", "--peers"]),
                             (1, ["no-such-process"]), (1, ["no-such-process", "--watch", "1"]),
                             (1, ["999999999999999999999"])):
         done = run(*arguments)
         assert done.returncode == code, (arguments, done)
         assert done.stderr.startswith("urma_stat: ") and "Fix: " in done.stderr, done
         assert not done.stdout, done
-    for arguments in ([], ["--json"], ["--metrics"], ["--help"], ["--watch", "0.2"]):
+    for arguments in ([], ["--json"], ["--peers"], ["--metrics"], ["--help"], ["--watch", "0.2"]):
         with open("/dev/full", "w") as full:
             done = subprocess.run([PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE,
                                   text=True, timeout=30)

@@ -105,6 +105,10 @@ class ChannelRoutes {
     if (route) several_->came(*route, now);
     return route.has_value();
   }
+  // Describes each route; see Routes.
+  size_t view(const ChannelView& whole, const PathList& ours, std::span<ChannelView> out) const {
+    return several_ == nullptr ? 0 : several_->view(whole, ours, out);
+  }
   // Returns whether routes have changed in a way that is not reported yet.
   bool any_news() const { return several_ != nullptr && several_->health().any_news(); }
 

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "congestion/controller.h"
 #include "transport/rtp/channel_routes.h"
+#include "transport/rtp/controller_view.h"
 
 namespace urma::transport {
 
@@ -30,6 +31,8 @@ class Pacer {
     controller().handle(event);
   }
   uint64_t window_bytes() const { return controller().window_bytes(); }
+  // Writes the channel's window and pace.
+  void view(ChannelView& out) const { view_controller(controller(), paces_, out); }
   // Returns whether packets may have to wait for their departure. Acknowledgements never do.
   bool paces(ChannelRoutes routes) const { return paces_ || routes.paces(); }
   bool may_depart(ChannelRoutes routes, Time now) const {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "congestion/controller.h"
+#include "transport/rtp/controller_view.h"
 #include "transport/rtp/route_table.h"
 #include "transport/rtp/steering.h"
 
@@ -59,6 +60,11 @@ class RouteWindows {
   // A packet is about to leave on the route. A new packet is counted as in flight already. Returns
   // what it asks switches for.
   congestion::Signal depart(uint8_t route, congestion::Sent packet);
+  // Writes the route's window and pace.
+  void view(uint8_t route, ChannelView& out) const {
+    const congestion::Controller* const window = std::as_const(table_).window(route);
+    if (window != nullptr) view_controller(*window, paces(), out);
+  }
   // Returns the bytes that are in flight on the route, or about to be.
   uint64_t load(uint8_t route) const {
     return table_[route].inflight_bytes + table_[route].planned_bytes;

@@ -80,4 +80,26 @@ void Routes::forget_packets() {
   windows_.forget_packets();
 }
 
+size_t Routes::view(const ChannelView& whole, const PathList& ours,
+                    std::span<ChannelView> out) const {
+  size_t used = 0;
+  for (uint8_t i = 0; i < count(); ++i) {
+    const Route& route = table_[i];
+    if (!route.there) continue;
+    if (used == out.size()) return 0;
+    ChannelView& view = out[used++] = whole;
+    view.from = ours.endpoints[route.local];
+    view.to = route.to;
+    view.path = i;
+    if (!route.usable) view.state = ChannelView::State::lost;
+    if (route.took > Duration{}) view.rtt = route.took;
+    if (route.least > Duration{}) view.least_rtt = route.least;
+    view.inflight_bytes = route.inflight_bytes;
+    view.sent = route.sent;
+    view.lost = route.lost;
+    windows_.view(i, view);
+  }
+  return used;
+}
+
 }  // namespace urma::transport

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
+#include "transport/channel_view.h"
 #include "transport/rtp/address_report.h"
 #include "transport/rtp/route_delays.h"
 #include "transport/rtp/route_health.h"
@@ -69,6 +71,10 @@ class Routes {
   void notified(const congestion::Notified& event);
   // The channel that the packets in flight belonged to was destroyed.
   void forget_packets();
+
+  // Describes each route; see PacketChannel::view. `whole`: what is common to them.
+  [[gnu::cold]] size_t view(const ChannelView& whole, const PathList& ours,
+                            std::span<ChannelView> out) const;
 
  private:
   RouteTable table_;

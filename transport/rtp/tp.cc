@@ -106,6 +106,18 @@ Tp::~Tp() {
   receipts_.release(pools_.bitmaps);
 }
 
+size_t Tp::view(std::span<ChannelView> out, Time now) const {
+  if (out.empty()) return 0;
+  ChannelView whole{.from = paths_.endpoints[path_], .to = to_, .unheard = now - last_heard_};
+  if (routes().several()) return routes().view(whole, paths_, out);
+  whole.rtt = rtt();
+  if (timer_.rtt().least() > Duration{}) whole.least_rtt = timer_.rtt().least();
+  whole.inflight_bytes = sent_.inflight_bytes();
+  pacer_.view(whole);
+  out[0] = whole;
+  return 1;
+}
+
 // ---- receiving
 
 bool Tp::handle_data(const Rtph& header, const RxFrame& frame, Time now) {

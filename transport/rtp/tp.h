@@ -85,10 +85,12 @@ class Tp final : public PacketChannel {
     return to_ == endpoint || routes().leads_to(endpoint);
   }
   Duration rtt() const override { return timer_.rtt().smoothed(); }
+  size_t view(std::span<ChannelView> out, Time now) const override;
 
   Psn next_psn() const { return sent_.next(); }
   ChannelRoutes routes() const { return sent_.routes(); }
   const Retransmission& mode() const { return mode_; }
+  ReportForm taken() const { return reports_taken_.form(); }
   // Returns whether acknowledgements of the peer may have a report of congestion.
   bool takes_reports() const {
     return reports_taken_.form() != ReportForm::none && reports_taken_.form() != ReportForm::cnp;

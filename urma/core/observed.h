@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,38 @@ struct ObservedMetric {
   uint64_t value = 0;
 };
 
+// A channel of an observed device to one peer, or one path of it if it has several. The values are
+// those of the device's last report; one that is not set is not known to that process, or does not
+// apply.
+struct ObservedChannel {
+  std::string peer;   // its address on this path: "10.0.0.9:4792"
+  std::string from;   // the device's own address on this path; empty if that is not known
+  unsigned path = 0;  // the number of the path; 0 if there is only one
+  // "up"; "silent": the peer's process lives but takes nothing; "lost": the path does not answer,
+  // and others carry the channel
+  std::string state;
+  std::string congestion;       // the congestion control that it sends with, or "none"
+  std::string why;              // why it is not the one that the application asked for; or empty
+  std::optional<Duration> rtt;  // smoothed
+  std::optional<Duration> least_rtt;
+  std::optional<Duration> age;           // since the channel was made
+  std::optional<Duration> unheard;       // since the peer last sent anything
+  std::optional<uint64_t> window_bytes;  // how much may be in flight
+  std::optional<uint64_t> inflight_bytes;
+  std::optional<uint64_t> bytes_per_second;  // the pace, if packets are paced
+  std::optional<uint64_t> sent;              // data packets, each copy, since the path was added
+  std::optional<uint64_t> lost;              // of these, believed lost
+  std::optional<uint64_t> retransmitted;     // packets
+  std::optional<uint64_t> spurious;          // packets that were believed lost and arrived
+  std::optional<uint64_t> not_ready;         // times that the peer was not ready
+};
+
+// The channels of an observed device.
+struct ObservedChannels {
+  std::vector<ObservedChannel> shown;  // those of one channel follow one another
+  uint64_t more = 0;                   // channels beyond the 64 rows of a page
+};
+
 // An open device of any process of this user. Texts contain only printable ASCII, whatever that
 // process wrote.
 struct ObservedDevice {
@@ -31,9 +64,15 @@ struct ObservedDevice {
   std::string description;              // as Device::description
   std::string endpoint;                 // "127.0.0.1:4792"
   std::string eid;                      // "127.0.0.1"
+  std::string congestion;               // that its application asked for; empty: it did not
+  std::string congestion_used;          // the one that its channels use if their peer takes part
+  std::string congestion_why;           // why it is not the one asked for; or empty
   std::vector<ObservedMetric> metrics;  // all taken at the same moment
   uint64_t reports = 0;                 // the number of reports so far; an idle device makes none
   Time moment{};                        // the time of the last report, of the monotonic clock
+
+  // Nothing if the version of that process does not report them.
+  std::optional<ObservedChannels> channels;
 
   // Returns the value of a metric, or null if the version of that process does not have this
   // metric.

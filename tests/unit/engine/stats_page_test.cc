@@ -161,7 +161,8 @@ TEST_CASE("a page with any wrong bytes shows values as they were written, or an 
     const bool one_of_them = of_moment(*page, 1) || of_moment(*page, 2);
     REQUIRE(one_of_them);
   };
-  for (size_t bit = 0; bit < file.bytes.size() * 8; ++bit) {
+  const size_t unused = engine::ChannelSlots::bytes() - 64;  // rows of channels
+  for (size_t bit = 0; bit < (file.bytes.size() - unused) * 8; ++bit) {
     Bytes bytes = file.bytes;
     bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
     check(bytes);
@@ -210,6 +211,11 @@ TEST_CASE("a page of another version is shown as that version explains it") {
   CHECK(unknown_fact.eid.empty());
   CHECK(unknown_fact.endpoint == "127.0.0.1:4792");
 
+  const ObservedDevice without_channels =
+      StatsPage::parse(with_text(file.bytes, "channels\t", "unknowns\t")).value();
+  CHECK_FALSE(without_channels.channels);
+  CHECK(*without_channels.find("works") == numbers(1).works);
+
   Bytes later = file.bytes;
   later[8] = std::byte{2};
   const Error error = StatsPage::parse(later).error();
@@ -223,7 +229,8 @@ TEST_CASE("a page with an invalid text is damaged, even if its checksum is right
   for (const auto& [old_one, new_one] :
        {std::pair("pid\t4711", "pid\t47x1"), std::pair("pid\t4711", "pid\t    "),
         std::pair("metric\tworks\tworks", "mettic\tworks\tworks"),
-        std::pair("metric\tworks\t", "metric\t\t\t\t\t\t\t"), std::pair("eid\t1", "eid\t\x1b")}) {
+        std::pair("metric\tworks\t", "metric\t\t\t\t\t\t\t"), std::pair("eid\t1", "eid\t\x1b"),
+        std::pair("channels\t64", "channels\t6x"), std::pair("channels\t64", "channels\t00")}) {
     INFO(new_one);
     CHECK(StatsPage::parse(with_text(file.bytes, old_one, new_one)).status() == Status::io_error);
   }

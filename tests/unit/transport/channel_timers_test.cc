@@ -31,6 +31,7 @@ class ChosenChannel final : public PacketChannel {
   Time next_deadline() const override { return deadline; }
   std::optional<transport::Why> handle_timer(Time) override { return std::nullopt; }
   Duration rtt() const override { return {}; }
+  size_t view(std::span<transport::ChannelView>, Time) const override { return 0; }
   void hear_at(Time now) { hear(now); }
 
   Time deadline = never;

@@ -89,8 +89,8 @@ TEST_CASE("the least needed peer is the first to be forgotten") {
   Peer* const second = known.make(3, 5);
   Peer* const self = known.make(1, 5);
   first->spoke = second->spoke = true;
-  first->heard_at = Time(2s);
-  second->heard_at = Time(1s);
+  first->contact_at = Time(2s);
+  second->contact_at = Time(1s);
   CHECK(known.peers.least_needed() == second);  // silent for longest; never the device itself
   second->asked_for = true;
   CHECK(known.peers.least_needed() == first);

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace urma::apps::stat {
+
+// A column of a table, with its values.
+struct Strip {
+  std::string_view name;
+  std::string title;
+  size_t width;
+  bool text = false;  // text: aligned to the left, and cut if necessary
+  std::vector<std::string> cells = {};
+};
+
+// Returns how wide the table is.
+size_t width_of(const std::vector<Strip>& strips);
+// Returns the titles, and a line for each row.
+std::string lines_of(const std::vector<Strip>& strips);
+
+// "0", "12.3", "456k", "1.20M"; "-" if there is no value.
+std::string short_number(double value);
+std::string shown(std::optional<double> value);
+// "45 s", "12 min", "3 h", "5 d".
+std::string span(int64_t seconds);
+
+}  // namespace urma::apps::stat

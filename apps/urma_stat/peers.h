@@ -1,0 +1,18 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "apps/urma_stat/look.h"
+
+namespace urma::apps::stat {
+
+// Returns a line for each channel and path of the devices, then why channels use another congestion
+// control than the one that was asked for, and how many channels are not shown. Columns without any
+// value are left out, and if there is a limit to the width, as many others as do not fit.
+std::string peers_table(const Look& look, std::optional<size_t> room = {});
+// Returns the channels of a device, or null if its version does not report them.
+nlohmann::json peers_json(const Row& row);
+
+}  // namespace urma::apps::stat

@@ -1,0 +1,236 @@
+#include "engine/channel_slots.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+
+#include "base/crc32.h"
+
+namespace urma::engine {
+namespace {
+
+using transport::ChannelView;
+
+constexpr uint32_t most_rows_of_any = 4096;
+constexpr uint32_t most_row_bytes = 4096;
+
+struct SlotStart {
+  uint32_t checksum;  // of what follows, up to the last row
+  uint32_t rows;
+  uint64_t reports;
+  uint64_t more;
+};
+
+// The values of a row, in this order. All are UINT64_MAX if they are not known.
+enum Value : size_t {
+  rtt,
+  least_rtt,
+  age,
+  unheard,
+  window_bytes,
+  inflight_bytes,
+  bytes_per_second,
+  sent,
+  lost,
+  retransmitted,
+  spurious,
+  not_ready,
+  values
+};
+
+struct Row {
+  std::array<std::byte, 16> to;
+  std::array<std::byte, 16> from;
+  uint16_t to_port;
+  uint16_t from_port;
+  uint8_t path;
+  uint8_t state;
+  uint8_t instead;
+  uint8_t unused;
+  std::array<char, 16> congestion;
+  std::array<uint64_t, values> value;
+};
+static_assert(sizeof(Row) == 152);
+
+size_t bytes_of(uint32_t rows, uint32_t row_bytes) {
+  return sizeof(SlotStart) + size_t{rows} * row_bytes;
+}
+
+uint32_t slot_checksum(std::span<const std::byte> slot) {
+  const auto covered = slot.subspan(sizeof(SlotStart::checksum));
+  return crc32_finish(crc32_update(crc32_start, covered.data(), covered.size()));
+}
+
+uint64_t nanoseconds_of(Duration time) {
+  if (time == ChannelView::unknown_time) return ChannelView::unknown;
+  return static_cast<uint64_t>(std::max<Duration::rep>(time.count(), 0));
+}
+
+Row row_of(const ChannelView& view) {
+  Row row{.to = view.to.address.bytes,
+          .from = view.from.address.bytes,
+          .to_port = view.to.port,
+          .from_port = view.from.port,
+          .path = view.path,
+          .state = static_cast<uint8_t>(view.state),
+          .instead = static_cast<uint8_t>(view.instead),
+          .unused = 0,
+          .congestion = {},
+          .value = {}};
+  view.congestion.copy(row.congestion.data(), row.congestion.size());
+  row.value[rtt] = nanoseconds_of(view.rtt);
+  row.value[least_rtt] = nanoseconds_of(view.least_rtt);
+  row.value[age] = nanoseconds_of(view.age);
+  row.value[unheard] = nanoseconds_of(view.unheard);
+  row.value[window_bytes] = view.window_bytes;
+  row.value[inflight_bytes] = view.inflight_bytes;
+  row.value[bytes_per_second] = view.bytes_per_second;
+  row.value[sent] = view.sent;
+  row.value[lost] = view.lost;
+  row.value[retransmitted] = view.retransmitted;
+  row.value[spurious] = view.spurious;
+  row.value[not_ready] = view.not_ready;
+  return row;
+}
+
+std::string text_in(const std::array<char, 16>& field) {
+  std::string out(field.begin(), std::find(field.begin(), field.end(), '\0'));
+  for (char& c : out) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return out;
+}
+
+std::string state_in(const Row& row) {
+  switch (static_cast<ChannelView::State>(row.state)) {
+    case ChannelView::State::up:
+      return "up";
+    case ChannelView::State::silent:
+      return "silent";
+    case ChannelView::State::lost:
+      return "lost";
+  }
+  return "?";
+}
+
+std::string why_of(const Row& row, const ObservedDevice& device) {
+  std::string own;
+  switch (static_cast<ChannelView::Instead>(row.instead)) {
+    case ChannelView::Instead::no:
+      break;
+    case ChannelView::Instead::lossless:
+      return device.congestion.empty() ? ""
+                                       : "the medium loses nothing, so that its channels need none";
+    case ChannelView::Instead::not_reported:
+      own = "the peer does not report what " + device.congestion_used +
+            " needs: its device does not carry the signals, or its version is older";
+      break;
+    default:
+      own = "for a reason that this program does not know";
+  }
+  if (device.congestion_why.empty() || own.empty()) return device.congestion_why + own;
+  return device.congestion_why + "; " + own;
+}
+
+std::optional<uint64_t> number_in(uint64_t value) {
+  return value == ChannelView::unknown ? std::nullopt : std::optional(value);
+}
+std::optional<Duration> time_in(uint64_t value) {
+  constexpr auto most = static_cast<uint64_t>(Duration::max().count());
+  if (value == ChannelView::unknown) return std::nullopt;
+  return Duration(static_cast<Duration::rep>(std::min(value, most)));
+}
+
+std::string address_in(const std::array<std::byte, 16>& bytes, uint16_t port) {
+  const Endpoint endpoint{Eid{bytes}, port};
+  return endpoint == Endpoint{} ? "" : to_string(endpoint);
+}
+
+ObservedChannel channel_in(const Row& row, const ObservedDevice& device) {
+  return {.peer = address_in(row.to, row.to_port),
+          .from = address_in(row.from, row.from_port),
+          .path = row.path,
+          .state = state_in(row),
+          .congestion = text_in(row.congestion),
+          .why = why_of(row, device),
+          .rtt = time_in(row.value[rtt]),
+          .least_rtt = time_in(row.value[least_rtt]),
+          .age = time_in(row.value[age]),
+          .unheard = time_in(row.value[unheard]),
+          .window_bytes = number_in(row.value[window_bytes]),
+          .inflight_bytes = number_in(row.value[inflight_bytes]),
+          .bytes_per_second = number_in(row.value[bytes_per_second]),
+          .sent = number_in(row.value[sent]),
+          .lost = number_in(row.value[lost]),
+          .retransmitted = number_in(row.value[retransmitted]),
+          .spurious = number_in(row.value[spurious]),
+          .not_ready = number_in(row.value[not_ready])};
+}
+
+}  // namespace
+
+std::string ChannelSlots::format() {
+  return std::to_string(most_rows) + "\t" + std::to_string(sizeof(Row));
+}
+
+size_t ChannelSlots::bytes() { return 2 * bytes_of(most_rows, sizeof(Row)); }
+
+std::span<std::byte> ChannelSlots::fill(std::span<std::byte> slots, uint64_t reports,
+                                        std::span<const ChannelView> rows, uint32_t more) {
+  rows = rows.first(std::min<size_t>(rows.size(), most_rows));
+  const auto count = static_cast<uint32_t>(rows.size());
+  const auto slot = slots.subspan(reports % 2 * (bytes() / 2), bytes_of(count, sizeof(Row)));
+  SlotStart start{.checksum = 0, .rows = count, .reports = reports, .more = more};
+  std::memcpy(slot.data(), &start, sizeof start);
+  std::byte* at = slot.data() + sizeof start;
+  for (const ChannelView& view : rows) {
+    const Row row = row_of(view);
+    std::memcpy(at, &row, sizeof row);
+    at += sizeof row;
+  }
+  start.checksum = slot_checksum(slot);
+  std::memcpy(slot.data(), &start.checksum, sizeof start.checksum);
+  return slot;
+}
+
+bool ChannelSlots::read_format(std::string_view text) {
+  const size_t tab = std::min(text.find('\t'), text.size());
+  const auto read = [](std::string_view part, uint32_t most, uint32_t& out) {
+    const auto [end, failure] = std::from_chars(part.data(), part.data() + part.size(), out);
+    return failure == std::errc{} && end == part.data() + part.size() && out > 0 && out <= most;
+  };
+  return read(text.substr(0, tab), most_rows_of_any, rows_) &&
+         read(text.substr(std::min(tab + 1, text.size())), most_row_bytes, row_bytes_);
+}
+
+size_t ChannelSlots::slot_bytes() const { return rows_ == 0 ? 0 : bytes_of(rows_, row_bytes_); }
+
+Result<ObservedChannels> ChannelSlots::parse(std::span<const std::byte> slots,
+                                             const ObservedDevice& device) const {
+  std::span<const std::byte> newest;
+  SlotStart latest{};
+  for (const size_t offset : {size_t{0}, slot_bytes()}) {
+    SlotStart start;
+    std::memcpy(&start, slots.data() + offset, sizeof start);
+    if (start.rows > rows_ || start.reports <= latest.reports) continue;
+    const auto slot = slots.subspan(offset, bytes_of(start.rows, row_bytes_));
+    if (start.checksum != slot_checksum(slot)) continue;
+    newest = slot;
+    latest = start;
+  }
+  if (newest.empty()) {
+    return Error{Status::would_block, "is damaged, or being written. Fix: run urma_stat again"};
+  }
+  ObservedChannels out{.shown = {}, .more = latest.more};
+  for (uint32_t i = 0; i < latest.rows; ++i) {
+    Row row;
+    std::memset(static_cast<void*>(&row), 0xff, sizeof row);  // values that are missing
+    std::memcpy(static_cast<void*>(&row), newest.data() + bytes_of(i, row_bytes_),
+                std::min<size_t>(sizeof row, row_bytes_));
+    out.shown.push_back(channel_in(row, device));
+  }
+  return out;
+}
+
+}  // namespace urma::engine
