@@ -1,0 +1,102 @@
+"""Which class has more methods than a reader can keep in mind? ctags counts them in headers."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+from tree import HEADERS, expect, main
+
+METHODS = 34
+# ctest shows a test that exits with this code as skipped.
+SKIPPED = 77
+# Both are to be cut together with the fast paths of works.
+EXEMPT = ("urma::jetty::Initiator", "urma::jetty::Target")
+TYPES = ("class", "struct", "union")
+FIX = ("Fix: move the members that belong together, and the methods that use them, to a class of "
+       "their own")
+
+
+def find_ctags():
+    """Returns the path of Universal Ctags. Without it, ends the program with a message."""
+    tool = shutil.which("ctags")
+    version = tool and subprocess.run([tool, "--version"], capture_output=True, text=True,
+                                      check=False).stdout
+    if version and version.startswith("Universal Ctags") and "+json" in version:
+        return tool
+    print("classes are not counted: %s. Fix: apt-get install universal-ctags"
+          % ("this ctags is not Universal Ctags with JSON" if tool else "ctags is not installed"))
+    sys.exit(SKIPPED)
+
+
+def methods_of(tree, tool):
+    """Returns the names of methods by class, and the (file, line) where each class begins.
+
+    Overloads count once; a constructor, a destructor and each operator have a name, too."""
+    paths = [path for path in tree.named(*HEADERS) if not path.startswith("tests/")]
+    command = [tool, "--options=NONE", "--languages=C++", "--langmap=C++:+.h", "--kinds-C++=csupf",
+               "--fields=NFnks", "--output-format=json", "--sort=no", "-f", "-", "-L", "-"]
+    result = subprocess.run(command, cwd=tree.root, input="\n".join(paths), capture_output=True,
+                            text=True, check=True)
+    names, places = {}, {}
+    for line in result.stdout.splitlines():
+        tag = json.loads(line)
+        scope = tag.get("scope", "")
+        if tag["kind"] in TYPES:
+            places[(scope + "::" + tag["name"]).removeprefix("::")] = (tag["path"], tag["line"])
+        elif tag.get("scopeKind") in TYPES:
+            names.setdefault(scope, set()).add(re.sub(r"\s", "", tag["name"]))
+            places.setdefault(scope, (tag["path"], tag["line"]))
+    return names, places
+
+
+def check(tree):
+    names, places = methods_of(tree, find_ctags())
+    problems = []
+    for scope in sorted(names):
+        count, place = len(names[scope]), "%s:%d: " % places[scope]
+        if scope in EXEMPT and count <= METHODS:
+            problems.append(place + "%s has %d methods now. Fix: remove it from EXEMPT in "
+                            "tests/tidy/classes.py" % (scope, count))
+        elif scope not in EXEMPT and count > METHODS:
+            problems.append(place + "%s has %d methods, at most %d. %s"
+                            % (scope, count, METHODS, FIX))
+    return problems
+
+
+def self_test():
+    find_ctags()
+
+    def methods(count, first="m"):
+        return "".join("  void %s%d();\n" % (first, number) for number in range(count))
+
+    def finds(text, *fragments, path="jetty/a.h"):
+        expect(check, {path: text}, *fragments)
+
+    def initiator(body):
+        return "namespace urma::jetty {\nclass Initiator {\n" + body + "};\n}\n"
+
+    finds("namespace urma {\nclass A {\n public:\n" + methods(34) + "};\n}\n")
+    finds("namespace urma {\nclass A {\n public:\n" + methods(35) + "};\n}\n",
+          "jetty/a.h:2: urma::A has 35 methods, at most 34. Fix: ")
+    finds("struct A {\n" + methods(35) + "};\n", "urma/a.hpp:1: A has 35", path="urma/a.hpp")
+    # Overloads are one name; bodies count like declarations; the rest have names of their own.
+    finds("struct A {\n" + methods(34) + "  void m0(int);\n  int m1() const { return 1; }\n};\n")
+    finds("struct A {\n" + methods(31) + "  A();\n  explicit A(int);\n  ~A();\n"
+          "  bool operator==(const A&) const;\n};\n")
+    finds("struct A {\n" + methods(32) + "  A();\n  ~A();\n  int n() { return 1; }\n};\n",
+          "A has 35")
+    # What is not a method of the class: fields, friends, free functions, methods of an inner class.
+    finds("void f();\nstruct A {\n  struct B {\n" + methods(34, "b") + "  };\n" + methods(34) +
+          "  int field = 0;\n  friend void g(A&);\n};\n")
+    finds("struct A {\n  struct B {\n" + methods(35, "b") + "  };\n};\n", "a.h:2: A::B has 35")
+    # Fixtures of tests are not part of the library.
+    finds("struct A {\n" + methods(35) + "};\n", path="tests/a.h")
+    # An exemption that is no longer needed would hide the next class that grows.
+    finds(initiator(methods(35)))
+    finds(initiator(methods(34)), "jetty/a.h:2: urma::jetty::Initiator has 34 methods now")
+
+
+if __name__ == "__main__":
+    main(__doc__, check, self_test)
