@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "base/assert.h"
 #include "base/flat_map.h"
@@ -359,6 +360,18 @@ void Switch::restart_extremes() {
     lane.counters.least_queue = UINT32_MAX;
     lane.counters.most_queue = 0;
   }
+}
+
+uint64_t queue_quantile(const QueueHistogram& histogram, double share) {
+  const uint64_t all = std::accumulate(histogram.begin(), histogram.end(), uint64_t{0});
+  uint64_t sum = 0;
+  for (size_t i = 0; i < histogram.size(); ++i) {
+    sum += histogram[i];
+    if (all > 0 && static_cast<double>(sum) >= share * static_cast<double>(all)) {
+      return (uint64_t{1} << i) - 1;
+    }
+  }
+  return 0;
 }
 
 }  // namespace urma::fabric

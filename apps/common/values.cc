@@ -30,6 +30,19 @@ std::optional<int> shift_of(std::string_view unit) {
   return std::nullopt;
 }
 
+struct BitUnit {
+  std::string_view name;
+  double bits;
+};
+constexpr BitUnit bit_units[] = {{"Gbit", 1e9}, {"Mbit", 1e6}, {"Kbit", 1e3}};
+
+std::string bit_rate_text(double bits) {
+  for (const BitUnit& unit : bit_units) {
+    if (bits >= unit.bits) return fmt::format("{:g}{}", bits / unit.bits, unit.name);
+  }
+  return fmt::format("{:g}Kbit", bits / 1e3);
+}
+
 }  // namespace
 
 std::optional<uint64_t> WholeNumber::read(std::string_view word) const {
@@ -65,6 +78,22 @@ std::optional<double> Seconds::read(std::string_view word) const {
 
 std::string Seconds::valid() const {
   return fmt::format("seconds from {} to {}, as 2 or 0.5", least, most);
+}
+
+std::optional<uint64_t> BitRate::read(std::string_view word) const {
+  const auto found = parse<double>(word);
+  if (!found) return std::nullopt;
+  for (const BitUnit& unit : bit_units) {
+    const double bits = found->number * unit.bits;
+    if (found->rest != unit.name || !(bits >= least_bits && bits <= most_bits)) continue;
+    return static_cast<uint64_t>(bits / 8);
+  }
+  return std::nullopt;
+}
+
+std::string BitRate::valid() const {
+  return fmt::format("{} to {}, as 100Mbit or 2.5Gbit", bit_rate_text(least_bits),
+                     bit_rate_text(most_bits));
 }
 
 std::optional<std::string> Host::read(std::string_view word) const {

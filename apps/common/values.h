@@ -39,6 +39,16 @@ struct Seconds {
   std::string valid() const;
 };
 
+// Bits per second with their unit: Kbit, Mbit or Gbit, in powers of ten. The value is bytes per
+// second.
+struct BitRate {
+  double least_bits = 0;
+  double most_bits = 0;
+
+  std::optional<uint64_t> read(std::string_view word) const;
+  std::string valid() const;
+};
+
 // The host of a server. The device resolves the name later.
 struct Host {
   std::optional<std::string> read(std::string_view word) const;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "apps/common/command_line.h"
 #include "congestion/controller.h"
@@ -43,19 +42,6 @@ so that channels exist, and then all begin.
 Exit codes
   0 ok   1 error   2 usage   130 Ctrl-C
 )";
-
-// Bits per second, in powers of ten.
-struct Rate {
-  std::optional<uint64_t> read(std::string_view word) const {
-    double number = 0;
-    const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), number);
-    const std::string_view unit = word.substr(static_cast<size_t>(end - word.data()));
-    const double bits = number * (unit == "Mbit" ? 1e6 : unit == "Gbit" ? 1e9 : 0);
-    if (failure != std::errc{} || !(bits >= 1e8 && bits <= 8e11)) return std::nullopt;
-    return static_cast<uint64_t>(bits / 8);
-  }
-  std::string valid() const { return "100Mbit to 800Gbit, as 2.5Gbit or 100Gbit"; }
-};
 
 struct ShapeName {
   std::optional<Switches::Shape> read(std::string_view word) const {
@@ -111,7 +97,7 @@ Options parse_options(int count, char** arguments) {
   line.value("--cc", control, apps::OneOf{congestion::controllers()});
   line.value("--topology", given.shape, ShapeName{});
   line.value("--senders", given.senders, apps::WholeNumber{1, 128});
-  line.value("--rate", given.bytes_per_second, Rate{});
+  line.value("--rate", given.bytes_per_second, apps::BitRate{1e8, 8e11});
   line.value("--rtt", rtt_us, apps::WholeNumber{2, 10'000});
   line.value("--message", given.message_bytes, apps::Bytes{1 << 20});
   line.value("--flow", given.flow_bytes, apps::Bytes{1 << 30});

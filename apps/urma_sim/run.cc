@@ -67,18 +67,6 @@ void run_phases(World& world, const Choice& choice, Result& result) {
   }
 }
 
-uint64_t quantile(const fabric::QueueHistogram& histogram, double share) {
-  const uint64_t all = std::accumulate(histogram.begin(), histogram.end(), uint64_t{0});
-  uint64_t sum = 0;
-  for (size_t i = 0; i < histogram.size(); ++i) {
-    sum += histogram[i];
-    if (all > 0 && static_cast<double>(sum) >= share * static_cast<double>(all)) {
-      return (uint64_t{1} << i) - 1;
-    }
-  }
-  return 0;
-}
-
 Switches::Port observed(World& world, const Plan& plan) {
   Switches& switches = *world.network().switches();
   if (!plan.trunk) return switches.port_to(plan.observed);
@@ -97,9 +85,9 @@ void read_queue(World& world, const Plan& plan, const fabric::QueueHistogram& be
   queue.most = port.at.counters(port.number, 0).most_queue;
   queue.histogram = histogram_of(world, plan);
   for (size_t i = 0; i < before.size(); ++i) queue.histogram[i] -= before[i];
-  queue.p50 = quantile(queue.histogram, 0.5);
-  queue.p99 = quantile(queue.histogram, 0.99);
-  queue.p999 = quantile(queue.histogram, 0.999);
+  queue.p50 = fabric::queue_quantile(queue.histogram, 0.5);
+  queue.p99 = fabric::queue_quantile(queue.histogram, 0.99);
+  queue.p999 = fabric::queue_quantile(queue.histogram, 0.999);
 }
 
 void read_counters(World& world, Result& result) {

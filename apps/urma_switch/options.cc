@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "apps/common/command_line.h"
 #include "congestion/port_meter.h"
@@ -46,25 +45,14 @@ Exit codes
   0 ok, after Ctrl-C as well   1 error   2 usage
 )";
 
-// Bits per second, in powers of ten.
-struct Rate {
-  std::optional<uint64_t> read(std::string_view word) const {
-    double number = 0;
-    const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), number);
-    const std::string_view unit = word.substr(static_cast<size_t>(end - word.data()));
-    const double factor = unit == "Kbit" ? 1e3 : unit == "Mbit" ? 1e6 : unit == "Gbit" ? 1e9 : 0;
-    const double bits = number * factor;
-    if (failure != std::errc{} || !(bits >= 8e3 && bits <= 1e12)) return std::nullopt;
-    return static_cast<uint64_t>(bits / 8);
-  }
-  std::string valid() const { return "8Kbit to 1000Gbit, as 100Mbit or 2.5Gbit"; }
-};
+constexpr BitRate port_rate{8e3, 1e12};
 
 void read_lines(const std::vector<std::string>& lines, Forwarder::Settings& settings) {
   for (const std::string& line : lines) {
     const size_t equals = std::min(line.find('='), line.size());
     const auto cna = WholeNumber{1, most_cna}.read(std::string_view(line).substr(0, equals));
-    const auto rate = Rate().read(std::string_view(line).substr(std::min(equals + 1, line.size())));
+    const auto rate =
+        port_rate.read(std::string_view(line).substr(std::min(equals + 1, line.size())));
     if (!cna || !rate) {
       usage(fmt::format("--line: \"{}\" is invalid. Fix: give CNA=RATE, as 7=100Mbit", line));
     }
@@ -165,10 +153,10 @@ Options parse_options(int count, char** arguments) {
   const congestion::PortMeterKind* meter = congestion::find_port_meter("caqm_r");
   apps::CommandLine line("urma_switch");
   line.text("address", address);
-  line.value("--rate", settings.port.bytes_per_second, Rate{});
+  line.value("--rate", settings.port.bytes_per_second, port_rate);
   line.texts("--line", lines);
   line.texts("--trunk", trunks);
-  line.value("--trunk-rate", settings.trunk_rate, Rate{});
+  line.value("--trunk-rate", settings.trunk_rate, port_rate);
   line.value("--cnas", own, Cnas{});
   line.value("--ports", settings.hosts.ports, apps::WholeNumber{1, 1024});
   line.value("--cc", meter, apps::OneOf{congestion::port_meters()});

@@ -9,23 +9,9 @@ namespace {
 
 using nlohmann::json;
 
-// Returns a bound of the queue that this share of the packets met at most: the histogram knows
-// powers of two.
-uint64_t queue_quantile(const fabric::QueueHistogram& histogram, double share) {
-  const uint64_t all = std::accumulate(histogram.begin(), histogram.end(), uint64_t{0});
-  uint64_t sum = 0;
-  for (size_t i = 0; i < histogram.size(); ++i) {
-    sum += histogram[i];
-    if (all > 0 && static_cast<double>(sum) >= share * static_cast<double>(all)) {
-      return (uint64_t{1} << i) - 1;
-    }
-  }
-  return 0;
-}
-
 // Returns the bound for 99 % of the packets, or "-" if the switch keeps no histograms.
 std::string p99_text(const fabric::QueueHistogram* histogram) {
-  return histogram == nullptr ? "-" : std::to_string(queue_quantile(*histogram, 0.99));
+  return histogram == nullptr ? "-" : std::to_string(fabric::queue_quantile(*histogram, 0.99));
 }
 
 json lane_json(const fabric::Switch& fabric, uint32_t port, uint32_t lane) {
@@ -38,8 +24,8 @@ json lane_json(const fabric::Switch& fabric, uint32_t port, uint32_t lane) {
            {"queue_bytes", fabric.queue_bytes(port, lane)},
            {"most_queue_bytes", counters.most_queue}};
   if (const fabric::QueueHistogram* histogram = fabric.histogram(port, lane)) {
-    out["queue_p50_bytes"] = queue_quantile(*histogram, 0.5);
-    out["queue_p99_bytes"] = queue_quantile(*histogram, 0.99);
+    out["queue_p50_bytes"] = fabric::queue_quantile(*histogram, 0.5);
+    out["queue_p99_bytes"] = fabric::queue_quantile(*histogram, 0.99);
   }
   return out;
 }

@@ -21,6 +21,7 @@ struct Values {
   uint64_t bytes = 0;
   std::vector<uint64_t> sizes;
   std::optional<double> seconds;
+  uint64_t rate = 0;
   const Colour* colour = nullptr;
   std::vector<std::string> devices;
   bool loud = false;
@@ -38,6 +39,7 @@ class Line {
     line_.value("--bytes", values.bytes, Bytes{1 << 20});
     line_.value("--sizes", values.sizes, ListOf{Bytes{1 << 20}});
     line_.value("--seconds", values.seconds, Seconds{0.5, 60});
+    line_.value("--rate", values.rate, BitRate{1e8, 8e11});
     line_.value("--colour", values.colour, OneOf{colours});
     line_.texts("--device", values.devices);
     line_.flag("-l,--loud", values.loud);
@@ -72,8 +74,8 @@ std::string refusal(std::vector<std::string> words) {
 TEST_CASE("command line: each option has the value that was given, or its default") {
   Line line;
   line.parse({"word", "10.0.0.5:99", "--count", "18446744073709551615", "--bytes", "1M", "--sizes",
-              "64,4K,010", "--seconds", "1e1", "--colour", "blue", "--device", "a", "--device", "b",
-              "-l"});
+              "64,4K,010", "--seconds", "1e1", "--rate", "2.5Gbit", "--colour", "blue", "--device",
+              "a", "--device", "b", "-l"});
   CHECK(line.values.word == "word");
   CHECK(line.values.host == "10.0.0.5:99");
   CHECK(line.values.count == UINT64_MAX);
@@ -81,6 +83,7 @@ TEST_CASE("command line: each option has the value that was given, or its defaul
   CHECK(line.values.bytes == 1 << 20);
   CHECK(line.values.sizes == std::vector<uint64_t>{64, 4096, 10});
   CHECK(line.values.seconds == 10);
+  CHECK(line.values.rate == 312'500'000);
   CHECK(line.values.colour == &colours[1]);
   CHECK(line.values.devices == std::vector<std::string>{"a", "b"});
   CHECK(line.values.loud);
@@ -99,6 +102,7 @@ TEST_CASE("command line: a value of another form is refused, with what is valid"
       {"--bytes", {"0", "2M", "4k", "4KB", "4 K", "17179869184G", "K"}},
       {"--sizes", {"", "64,", ",64", "64,,64", "64,2M"}},
       {"--seconds", {"nan", "inf", "0.4", "61", "1s", ""}},
+      {"--rate", {"", "1", "1G", "1gbit", "99Mbit", "801Gbit", "-1Gbit", "nanGbit", "Gbit"}},
       {"--colour", {"green", "", "RED", "1"}},
   };
   for (const auto& [option, words] : forms) {
@@ -111,6 +115,7 @@ TEST_CASE("command line: a value of another form is refused, with what is valid"
   }
   CHECK(refusal({"--depth", "65"}).ends_with("give a whole number from 1 to 64"));
   CHECK(refusal({"--bytes", "2M"}).ends_with("give 1 to 1M bytes, as 64, 4K or 1M"));
+  CHECK(refusal({"--rate", "1"}).ends_with("give 100Mbit to 800Gbit, as 100Mbit or 2.5Gbit"));
   CHECK(refusal({"--colour", "1"}).ends_with("give one of red, blue"));
   CHECK(refusal({"word", "a/b"}).ends_with("give localhost, ADDRESS or ADDRESS:PORT"));
 }

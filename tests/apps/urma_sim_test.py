@@ -113,7 +113,7 @@ def test_bad_options():
                            (("--scenario", "J1", "--senders", "100"), "give 1 to 16"),
                            (("--scenario", "I1", "--flow", "1M"), "--scenario I3"),
                            (("--scenario", "I3", "--flow", "100K"), "multiple of --message"),
-                           (("--scenario", "I1", "--rate", "fast"), "100Gbit"),
+                           (("--scenario", "I1", "--rate", "fast"), "100Mbit to 800Gbit"),
                            (("--scenario", "I1", "--senders", "0"), "1 to 128")):
         done = run(*arguments)
         assert done.returncode == 2 and not done.stdout, done

@@ -322,6 +322,10 @@ TEST_CASE("counters tell the queues that packets have met") {
   // The queues were 0, 1, 3 and 8 bytes.
   const QueueHistogram& histogram = *at.histogram(1, 0);
   for (const size_t bucket : {0u, 1u, 2u, 4u}) CHECK(histogram[bucket] == 1);
+  CHECK(queue_quantile(histogram, 0.5) == 1);
+  CHECK(queue_quantile(histogram, 0.75) == 3);
+  CHECK(queue_quantile(histogram, 0.76) == 15);
+  CHECK(queue_quantile(QueueHistogram{}, 0.5) == 0);
   CHECK(at.counters(1, 0).least_queue == 0);
   CHECK(at.counters(1, 0).most_queue == 8);
   at.restart_extremes();
