@@ -118,6 +118,11 @@ DpdkPort::DpdkPort(std::unique_ptr<EtherDevice> device, const Station::Settings&
 }
 
 DpdkPort::~DpdkPort() {
+  if (getpid() != opener_) {
+    // A forked child shares the memory of EAL with its parent, which goes on using the port.
+    static_cast<void>(device_.release());
+    return;
+  }
   for (uint32_t i = 0; i < frame_count; ++i) rte_pktmbuf_free(frames_[i].buffer);
   for (const Held& held : held_) rte_pktmbuf_free(held.buffer);
   for (const Own& packet : own_) rte_pktmbuf_free(packet.buffer);

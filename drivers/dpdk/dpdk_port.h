@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <array>
 #include <memory>
 #include <vector>
@@ -74,7 +76,8 @@ class DpdkPort final : public PacketPort {
   size_t read(std::span<RxFrame> frames, Time now);
   size_t receive_own(std::span<RxFrame> frames);
 
-  const std::unique_ptr<EtherDevice> device_;
+  const pid_t opener_ = getpid();
+  std::unique_ptr<EtherDevice> device_;
   Station station_;
   const size_t largest_;  // the packets that the link carries
   PortFacts facts_;

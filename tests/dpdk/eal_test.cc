@@ -95,11 +95,13 @@ TEST_CASE("a second device uses the same EAL, and cannot change its arguments") 
   CHECK(try_open_dpdk("dpdk:net_null0?ip=10.9.0.3/24").ok());
 }
 
-TEST_CASE("a child of the process that started EAL is told that it cannot use it") {
+TEST_CASE("a child of the process that started EAL cannot use it, and does no harm") {
   PortPair ports(ring_end(0), ring_end(1));
   const pid_t child = fork();
   if (child == 0) {
     const auto port = try_open_dpdk("dpdk:net_null0?ip=10.9.0.3/24");
+    ports.a.reset();
+    ports.b.reset();
     _exit(port.status() == Status::forked ? 0 : 1);
   }
   int status = -1;
