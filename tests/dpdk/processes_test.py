@@ -108,6 +108,38 @@ def make_veth():
     return names
 
 
+def in_namespace(name, command):
+    return subprocess.run(["ip", "netns", "exec", name, *command.split()], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def check_kernel(names, before):
+    """The kernel of the other namespace is a neighbour like any other: it pings the device, and a
+    udp: device there writes to it."""
+    for address, own, prefix in (("10.9.0.1", "10.9.0.9", 24), ("fd00::1", "fd00::9", 64)):
+        begun = time.monotonic()
+        nodad = " nodad" if ":" in own else ""
+        # Between interfaces of one host the kernel leaves checksums to a NIC that is not there.
+        for command in (f"ip addr add {own}/{prefix} dev vb{nodad}", "ethtool -K vb tx off"):
+            done = in_namespace(names[1], command)
+            if done.returncode != 0:
+                sys.exit(f"{command}: {done.stdout}")
+        server = Process([f"dpdk:net_af_packet0,iface=va?ip={address}/{prefix}", "serve"],
+                         before[0])
+        server.await_line("ready")
+        if shutil.which("ping"):
+            done = in_namespace(names[1], f"ping -c 3 -i 0.2 -W 5 {address}")
+            if " 0% packet loss" not in done.stdout:
+                sys.exit(f"ping {address}: {done.stdout}")
+        bracket = f"[{own}]" if nodad else own
+        client = Process([f"udp:{bracket}", "write", f"[{address}]" if nodad else address],
+                         before[1])
+        client.await_line("reached")
+        client.kill()
+        server.kill()
+        print(f"af_packet and the kernel at {own}: {time.monotonic() - begun:.1f} s", flush=True)
+
+
 def remove_veth(names):
     for name in names:
         subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL, check=False)
@@ -131,6 +163,7 @@ def main():
             Link("af_packet", "net_af_packet0,iface=va", "net_af_packet0,iface=vb",
                  before).run(KILLS)
             Link("af_xdp", "net_af_xdp0,iface=va", "net_af_xdp0,iface=vb", before).run(0)
+            check_kernel(names, before)
         finally:
             remove_veth(names)
         unprivileged = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
