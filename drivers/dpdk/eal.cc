@@ -113,8 +113,8 @@ Result<const Eal*> Eal::start(const std::string& arguments) {
 Result<void> Eal::init() {
   std::istringstream extra(given_);
   // EAL keeps pointers to its arguments, so they live as long as the process.
-  auto& words = *new std::vector<std::string>{"urma", "--no-telemetry", "--iova-mode=va", lcores(),
-                                              "--log-level=*:warning"};
+  static auto& words = *new std::vector<std::string>{"urma", "--no-telemetry", "--iova-mode=va",
+                                                     lcores(), "--log-level=*:warning"};
   for (std::string word; extra >> word;) words.push_back(word);
   const auto has = [&](std::string_view option) {
     return std::ranges::any_of(words, [&](const auto& word) { return word.starts_with(option); });
@@ -134,7 +134,7 @@ Result<void> Eal::init() {
     if (!has("--no-shconf")) words.push_back("--no-shconf");
   }
   for (const std::string& word : words) command_line_ += (&word == words.data() ? "" : " ") + word;
-  auto& pointers = *new std::vector<char*>;
+  static auto& pointers = *new std::vector<char*>;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
 

@@ -156,13 +156,12 @@ def main():
         vhost.run(KILLS)
         names = make_veth()
         if names is None:
-            print("skipped: af_packet, af_xdp, another user: only root may make namespaces")
+            print("skipped: af_packet, another user: only root may make namespaces")
             return
         try:
             before = tuple(("nsenter", f"--net=/run/netns/{name}") for name in names)
             Link("af_packet", "net_af_packet0,iface=va", "net_af_packet0,iface=vb",
                  before).run(KILLS)
-            Link("af_xdp", "net_af_xdp0,iface=va", "net_af_xdp0,iface=vb", before).run(0)
             check_kernel(names, before)
         finally:
             remove_veth(names)
