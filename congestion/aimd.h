@@ -6,8 +6,8 @@ namespace urma::congestion {
 
 // Additive increase, multiplicative decrease, with slow start. Loss is its only signal. Loss
 // shrinks the window at most once per round trip, so that a burst of lost packets counts as one
-// congestion. The window holds at least four packets, so N senders to one port keep four N packets
-// in flight, and what the path does not hold stands in the port's queue.
+// congestion. The window holds at least four packets, so N senders to one port keep at least 4 N
+// packets in flight. Those that the path does not hold wait in the port's queue.
 class Aimd final : public Controller {
  public:
   explicit Aimd(const Settings& settings);

@@ -54,14 +54,15 @@ inline constexpr std::array<double, 16> sixteenths{
     1.9152065613971474,
 };
 
-// Returns 16 * log2(ratio), rounded down; one less or more if the ratio is about a step.
+// Returns 16 * log2(ratio), rounded down. If the ratio is close to a step, the result may be off by
+// one.
 // `ratio`: from 1 to 2^26.
 inline unsigned octave_steps(double ratio) {
   constexpr uint64_t mantissa = (uint64_t{1} << 52) - 1, one = uint64_t{1023} << 52;
   const auto bits = std::bit_cast<uint64_t>(ratio);
   const auto octave = static_cast<unsigned>(bits >> 52) - 1023;
   const auto within = std::bit_cast<double>((bits & mantissa) | one);
-  // A sixteenth of the octave's width is reached no later than a sixteenth of the octave.
+  // log2(1 + x) is at least x in an octave, so the search can begin at x in sixteenths.
   unsigned step = bits >> 48 & 15;
   while (step < 15 && sixteenths[step + 1] <= within) ++step;
   return 16 * octave + step;
@@ -76,8 +77,8 @@ struct CodedRate {
   uint8_t low;
   float part;
 
-  // Returns one of the two codes: the upper one with the probability with which the mean of many is
-  // the rate. `chance`: in [0, 1).
+  // Returns one of the two codes: the upper one with a probability of `part`, so that the mean of
+  // many is the rate. `chance`: in [0, 1).
   uint8_t code(double chance) const { return static_cast<uint8_t>(low + (chance < part ? 1 : 0)); }
 };
 
@@ -106,7 +107,8 @@ inline double queue_seconds(uint8_t code) {
   return code_one_queue * sixteenths[step % 4 * 4] * static_cast<double>(1u << step / 4);
 }
 
-// Rounds up, because a queue that seems longer than its meter says counts as another's.
+// Rounds up. If the meter reported less than the queue that a sender has measured, the sender would
+// take the difference for a queue at another hop.
 inline uint8_t queue_code(double seconds) {
   if (!(seconds > 0)) return 0;
   if (seconds <= code_one_queue) return 1;

@@ -10,7 +10,7 @@ namespace urma::congestion {
 
 // C-AQM with explicit rates, an extension: each packet names the rate of its sender, and a port
 // that is full answers with the rate that each of its flows may use. A sender below that rate
-// doubles each round trip as long as no port refuses.
+// doubles its own in each round trip, as long as no port refuses.
 class CaqmR final : public Guarded {
  public:
   explicit CaqmR(const Settings& settings) : Guarded(settings) {}
@@ -20,11 +20,12 @@ class CaqmR final : public Guarded {
   void obey(const Acknowledged& event, const Feedback& feedback) override;
   void begin_round() override;
 
-  // A port has refused an increase or named a rate. From then on, one packet in a round asks.
+  // A port has refused an increase or named a rate. From then on, only one packet in a round asks
+  // for an increase.
   bool limited_ : 1 = false;
   bool asked_ : 1 = false;
-  // A port named a rate in this round or the one before. It names a larger one by itself, and a
-  // request would seem to the other ports as if a flow had less than its share.
+  // A port named a rate in this round or the one before. Such a port names a larger rate without
+  // being asked, and a request would tell the other ports that the flow has less than its share.
   bool capped_ : 1 = false;
   bool named_ : 1 = false;  // in this round
 };

@@ -8,9 +8,9 @@
 namespace urma::congestion {
 
 // C-AQM of UB 6.6.1.3: each packet asks for an increase of the window, the port grants or refuses
-// it, and marks packets when it is overloaded. What the sender asks for and how much a mark takes
-// is left to the vendor: here a packet's worth in slow start, then a quarter of a packet in a
-// round trip.
+// it, and marks packets when it is overloaded. UB leaves to the vendor how much a sender asks for
+// and how much a mark takes. Here each packet asks for its own size in slow start; afterwards all
+// packets of a round trip together ask for a quarter of a packet. A mark takes half a packet.
 class CaqmW final : public Guarded {
  public:
   explicit CaqmW(const Settings& settings) : Guarded(settings) {}
@@ -27,8 +27,8 @@ class CaqmW final : public Guarded {
 };
 
 // The port's half: a budget of bytes by which windows may still grow, computed anew in each slot
-// from the port's spare rate and its queue. A packet that leaves spends it; a mark refills it by
-// what the marked sender will give back.
+// from the port's spare rate and its queue. When a packet leaves, the increase that it was granted
+// is taken from the budget; if it is marked, the bytes that its sender will give up are added.
 class CaqmWMeter final : public PortMeter {
  public:
   explicit CaqmWMeter(const PortSettings& settings);

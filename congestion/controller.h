@@ -13,13 +13,13 @@ namespace urma::congestion {
 // A packet that leaves now.
 struct Sent {
   Time now;
-  uint64_t number;  // any that differs for each packet, such as the unwrapped PSN
+  uint64_t number;  // differs for each packet, such as the unwrapped PSN
   uint32_t bytes;
   bool again;               // a retransmission
   uint64_t inflight_bytes;  // before this packet
 };
 
-// The news of one acknowledgement about the packets that arrived since the one before.
+// The report of one acknowledgement about the packets that arrived since the one before.
 struct Feedback {
   uint32_t marked_packets = 0;  // with C
   uint64_t marked_bytes = 0;    // with the mark "congestion experienced" of ECN
@@ -67,7 +67,7 @@ struct Allowance {
   Time not_before;        // when the next packet may leave
 };
 
-// Decides for one channel or route when how much may be sent. Its owner calls it on the engine's
+// Decides how much one channel or route may send, and when. Its owner calls it on the engine's
 // thread. It knows no packets and no peers, reads no clock and has no timers. Each event is a
 // struct, so that a new field changes no signature.
 //
@@ -80,7 +80,7 @@ class Controller {
 
   virtual ~Controller() = default;
   // Called once for each packet that leaves, retransmissions included. Returns what the packet asks
-  // of the switches, and moves `not_before` to the departure after it.
+  // of the switches, and sets `not_before` to when the next one may leave.
   virtual Signal request(const Sent& event) = 0;
   virtual void handle(const Acknowledged& event) = 0;
   virtual void handle(const Lost& event) = 0;
@@ -98,10 +98,11 @@ struct Settings {
   uint32_t packet_bytes = 4096;    // the channel's MTU
   uint64_t limit_bytes = 4 << 20;  // the window never exceeds what the receiver can buffer
   double bytes_per_second = 0;     // of this host's link; zero if unknown
-  Duration base_rtt{};  // without queues; if zero, the least one that was measured counts
-  // How late an end may run, at least by how much its timers expire late: a controller that reads
-  // delays takes so much for no queue, a sender that was late may catch up with so much of its
-  // schedule, and a window that switches have granted has room for the train that this takes.
+  Duration base_rtt{};             // without queues; if zero, the least measured round trip is used
+  // How late an end may run, which is at least how late its timers expire. A controller that reads
+  // delays does not take a delay of this length for a queue. A sender that was late may catch up
+  // with this much of its schedule. A window that switches have granted has room for the packets
+  // that a sender then sends at once.
   Duration lateness{};
   uint32_t seed = 0;  // another one for each channel
 };
@@ -120,7 +121,7 @@ struct ControllerKind {
   std::string_view summary;
   Controller* (*make)(void* storage, const Settings& settings);
   Needs needs = Needs::nothing;
-  bool paces = false;  // `request` has to be called, and `not_before` to be kept
+  bool paces = false;  // the owner must call `request`, and send nothing before `not_before`
 };
 
 std::span<const ControllerKind> controllers();

@@ -4,9 +4,10 @@
 
 namespace urma::congestion {
 
-// DCQCN: a rate that each congestion notification (CNP) cuts, and that returns half of the way to
-// the rate before in each period without one, then beyond. The receiver sends at most one CNP in
-// 50 us for each channel. Its periods are counted when a packet leaves or a notification arrives.
+// DCQCN: each congestion notification (CNP) cuts the rate. In each of the first periods without
+// one, the rate returns half of the way to what it was before the cut; then it grows beyond that.
+// The receiver sends at most one CNP in 50 us for each channel. Periods are counted when a packet
+// leaves or a notification arrives.
 class Dcqcn final : public Controller {
  public:
   explicit Dcqcn(const Settings& settings);

@@ -9,7 +9,7 @@ namespace urma::congestion {
 // The half of a C-AQM sender that does not trust the network: a window that is paced, and a guard
 // that reads delays and ECN marks. The derived class says how switches change the window. While no
 // switch with a port meter takes part, the guard alone decides, in the manner of Swift: additive
-// increase below a target delay, a decrease in proportion above it, and a target that is larger for
+// increase below a target delay, a proportional decrease above it, and a target that is larger for
 // small windows. While switches take part, the guard still cuts when a queue stands at a hop that
 // they do not measure.
 class Guarded : public Controller {

@@ -4,13 +4,14 @@
 
 namespace urma::congestion {
 
-// LDCP (UB 6.6.1; draft-dai-tsvwg-pfc-free-congestion-control-01): a window that reads the share of
-// bytes with ECN marks and needs nothing else of switches. A flow begins with all that the path
+// LDCP (UB 6.6.1; draft-dai-tsvwg-pfc-free-congestion-control-01): a window that follows the share
+// of bytes with ECN marks; it needs nothing else of switches. A flow begins with all that the path
 // holds, since most flows end within a round trip.
 //
 // Only the abstract of the draft is public: a window, ECN with WRED as the only signal, a start at
-// full speed. The rule of one acknowledgement is recalled, not read: bytes without a mark increase
-// the window by `alpha` packets in a round trip, and bytes with a mark reduce it by `beta` of them.
+// full speed. What an acknowledgement changes was not read there but written from memory: bytes
+// without a mark increase the window by `alpha` packets in a round trip, and bytes with a mark
+// reduce it by `beta` times their number.
 class Ldcp final : public Controller {
  public:
   explicit Ldcp(const Settings& settings);

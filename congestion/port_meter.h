@@ -19,9 +19,9 @@ class PortMeter {
   static constexpr size_t storage = 128;
 
   virtual ~PortMeter() = default;
-  // For a packet that enters the queue, in which `queue_bytes` wait ahead of it.
+  // Called for a packet that enters the queue, in which `queue_bytes` wait ahead of it.
   virtual Signal arrive(Time now, uint32_t bytes, uint64_t queue_bytes, Signal in) = 0;
-  // For a packet that leaves the queue, in which `queue_bytes` remain.
+  // Called for a packet that leaves the queue, in which `queue_bytes` remain.
   virtual Signal depart(Time now, uint32_t bytes, uint64_t queue_bytes, Signal in) = 0;
 };
 

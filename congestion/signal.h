@@ -4,12 +4,12 @@
 
 namespace urma::congestion {
 
-// Increases of a window are in such units.
-inline constexpr unsigned hint_unit = 32;  // bytes
+// Packets name increases of a window in units of so many bytes.
+inline constexpr unsigned hint_unit = 32;
 
 // The part of a data packet that is about congestion. Its sender asks, each switch on the way
 // edits, and its receiver reports what arrived. These are the fields of NTH.CCI in mode C-AQM
-// (UB 6.6.1.3) and two of liburma's own in reserved bits; `wire` has their layout, which is unknown
+// (UB 6.6.1.3) and two of liburma's own in reserved bits; their layout is in `wire`, and not known
 // here. A packet that takes no part in congestion control has the default values.
 struct Signal {
   bool congested = false;  // C: a switch is overloaded
@@ -20,8 +20,9 @@ struct Signal {
   // code, of the sender's rate or, with C, of the rate that a switch allows. Zero asks for
   // nothing.
   uint8_t hint = 0;
-  // UBQ: the log code of the time that the packet waited in such switches. What a round trip took
-  // beyond its least time and this is a queue that no port meter sees.
+  // UBQ: a queue code (arithmetic.h) of the time that the packet waited in switches with a port
+  // meter. If a round trip takes longer than its least time and this together, a queue stands at a
+  // hop that no port meter measures.
   uint8_t switch_queue = 0;
 
   bool operator==(const Signal&) const = default;

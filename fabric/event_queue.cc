@@ -8,7 +8,7 @@
 namespace urma::fabric {
 namespace {
 
-// The order of heaps, whose first element is the last one of an order.
+// The heaps of the standard library have the last element of their order in front.
 struct Later {
   bool operator()(const Event& a, const Event& b) const { return happens_before(b, a); }
 };
@@ -80,8 +80,8 @@ Time EventQueue::next() const {
   if (!open_.empty()) return open_.back().at;
   Time next = far_.empty() ? never : far_.front().at;
   if (in_ring_ == 0) return next;
-  // A bucket is sorted only when it is opened, and opening it now would make it the heap of all
-  // earlier events that are still to be pushed.
+  // This searches the bucket, and does not open it to sort it: all events before its end that are
+  // pushed later would have to go into the heap of the open bucket.
   for (uint32_t node = heads_[next_in_ring() & (ring_size_ - 1)]; node != none;
        node = nodes_[node - 1].next) {
     const Node& it = nodes_[node - 1];
@@ -107,7 +107,8 @@ uint64_t EventQueue::next_in_ring() const {
 bool EventQueue::open_next(Time until) {
   uint64_t bucket = in_ring_ > 0 ? next_in_ring() : UINT64_MAX;
   if (!far_.empty()) bucket = std::min(bucket, bucket_of(far_.front().at));
-  // Otherwise earlier events that are pushed afterwards would all go to one heap.
+  // If a later bucket were opened now, all earlier events that are pushed afterwards would go into
+  // one heap.
   if (bucket > bucket_of(until)) return false;
   open_bucket_ = bucket;
   const uint64_t at = bucket & (ring_size_ - 1);

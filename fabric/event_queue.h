@@ -9,11 +9,12 @@
 
 namespace urma::fabric {
 
-// Something that happens in a simulation. `what` and `index` are the owner's.
+// Something that happens in a simulation. Only the owner of the queue knows what `what` and `index`
+// mean.
 struct Event {
   Time at;
   uint32_t to;        // where it happens
-  uint32_t sequence;  // of the events with this `to`, given by their one source; may wrap
+  uint32_t sequence;  // numbers the events with this `to`, which have one source; may wrap
   uint32_t index;
   uint32_t what;
 };

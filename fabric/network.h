@@ -44,7 +44,7 @@ class Network {
   struct Settings {
     SwitchSettings switches = {};
     SwitchPort each_port = {};   // the marks and queues of all ports of switches
-    uint32_t packets = 1 << 20;  // on cables and in the lines of hosts, at the same time
+    uint32_t packets = 1 << 20;  // the most on cables and in the lines of hosts together
     EventQueue::Settings events = {};
   };
   enum class What : uint8_t { packet, timer };
@@ -65,8 +65,8 @@ class Network {
   // Lets a timer happen to a host. Timers of one host with the same time happen in the order of
   // calls.
   void set_timer(uint32_t host, Time at, uint32_t tag);
-  // Runs until something happens to a host, or until no event until `until` is left: then returns
-  // false, and it is `until`.
+  // Runs until something happens to a host, and returns true. If nothing does, runs until `until`
+  // and returns false.
   bool next(Time until, Happening& happening);
   // Returns when the next event happens, at a host or at a switch; `never` if none is pending.
   Time next_event() const { return events_.next(); }
@@ -76,8 +76,8 @@ class Network {
   void set_cable(uint32_t host, const CableKind& cable, SwitchPort port);
   // Returns the end of a host's cable that is at a switch.
   Cable::End far_end(uint32_t host) const { return channels_[hosts_[host].channel].to; }
-  // Cuts a cable of the topology, which loses all packets in its queues and on it, or mends it.
-  // Packets of a host whose cable is cut are lost.
+  // Cuts or mends a cable of the topology. A cut loses all packets on the cable and in the queues
+  // before it, and then those that a host sends on it.
   void cut(uint32_t cable, bool severed);
 
   // Lets the watcher see all packets from now on. Null ends this.
@@ -109,7 +109,7 @@ class Network {
     uint32_t channel;  // that it sends on
     uint32_t timers = 0;
   };
-  // Event::what: a kind in the low bits, for packets the epoch of the channel above.
+  // Event::what has the kind in its low bits and, for packets, the epoch of the channel above them.
   enum Kind : uint32_t { arrival, decision, timer };
   static constexpr unsigned kind_bits = 8;
 

@@ -234,7 +234,7 @@ Time Switch::wait(Port& port, uint32_t slot, Time now) {
   it.when = now;
   const auto first_lane = static_cast<uint32_t>(&port - ports_.data()) * settings_.lanes;
   Lane& lane = lanes_[first_lane + it.packet.lane];
-  // A lane that was empty does not catch up what it could have sent.
+  // A lane that was empty does not make up for what it could have sent.
   if (lane.waiting.first == PacketLists::none) lane.served = std::max(lane.served, port.served);
   held_.append(lane.waiting, slot);
   const bool alone = port.waiting == 0;

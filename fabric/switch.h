@@ -18,7 +18,7 @@ namespace urma::fabric {
 // The lane of a port that sends next if several have packets.
 enum class Service : uint8_t {
   strict,       // the highest one
-  round_robin,  // each in turn, so that all send the same bytes
+  round_robin,  // each in turn, so that all send the same number of bytes
 };
 
 // The queue at which packets get an ECN mark: the bytes that are ahead of the packet in its lane.
@@ -60,7 +60,7 @@ struct SwitchSettings {
 struct SwitchPort {
   uint64_t bytes_per_second = 0;  // 0: unlimited
   bool host = false;  // it leads to hosts, whose addresses are attached, and not to a switch
-  // Not for hosts: each source of a packet needs a route that may lead there through this port.
+  // For a port to a switch: packets are dropped unless a route to their source leads through it.
   bool checks_routes = false;
   uint64_t queue_bytes = UINT64_MAX;  // in the queue of one lane
   Marking marking = {};
@@ -161,7 +161,7 @@ class Switch {
   const QueueHistogram* histogram(uint32_t port, uint32_t lane) const {
     return histograms_.empty() ? nullptr : &histograms_[number_of(port, lane)];
   }
-  // Begins new least and most queues of all lanes.
+  // From now on, `least_queue` and `most_queue` of all lanes are measured anew.
   void restart_extremes();
 
  private:
@@ -177,7 +177,7 @@ class Switch {
   struct Port {
     Line line;
     List decided;          // in the order of departure
-    uint64_t served = 0;   // what the lane that was chosen last had been served
+    uint64_t served = 0;   // `served` of the lane that was chosen last, before its packet
     uint32_t waiting = 0;  // a bit for each lane with waiting packets
     bool up = false;
     SwitchPort as;

@@ -67,8 +67,9 @@ struct LeafSpine {
 Topology leaf_spine(const LeafSpine& settings);
 
 // Makes the switches of a topology, with ports that are up, hosts attached, and a route to each
-// host through all ports on shortest paths. The topology decides the numbers of ports and
-// addresses, whether a port leads to a host, and its rate. Each switch has another seed.
+// host through all ports on shortest paths. The numbers of ports and addresses, whether a port
+// leads to a host, and its rate follow from the topology, whatever the settings say. Each switch
+// has a seed of its own.
 std::vector<Switch> make_switches(const Topology& topology, const SwitchSettings& settings,
                                   const SwitchPort& each_port = {});
 

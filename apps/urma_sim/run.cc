@@ -110,7 +110,7 @@ void read_counters(World& world, Result& result) {
   result.why = control.source;
 }
 
-// `seconds`: in which the flows have delivered what they have more than `before`.
+// `seconds`: the time in which the flows have delivered all bytes beyond those of `before`.
 void read_flows(const World& world, const Plan& plan, const Choice& choice,
                 const std::vector<uint64_t>& before, double seconds, Result& result) {
   const double rate = static_cast<double>(choice.bytes_per_second);

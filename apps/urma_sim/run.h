@@ -16,9 +16,9 @@ struct Result {
     double bytes_per_second = 0;  // while it was measured
     double fair_share = 0;        // of a cable; 0: not known
     double seconds = 0;           // of a flow that has ended; 0: it has not
-    double slowdown = 0;          // of a flow that has ended: its time beside that alone
+    double slowdown = 0;          // of a flow that has ended: its time / that of a flow alone
   };
-  // The queue at the port of the observed host, in bytes, as packets met it.
+  // The queue at the measured port, in bytes, as packets found it on arrival.
   struct Queue {
     uint32_t most = 0;
     uint64_t p50 = 0, p99 = 0, p999 = 0;  // bounds: powers of two, minus 1
@@ -29,11 +29,11 @@ struct Result {
   std::string why;      // and why, if it is not the one that was asked for
   std::vector<FlowResult> flows;
   Queue queue;
-  double utilisation = 0;  // of what all flows can have; 0: not known
-  double jain = 0;         // of the shares
-  double off_fair = 0;     // the largest difference to a fair share, as a fraction of it
-  bool complete = true;    // all flows with an end have ended
-  double last_over_ideal = 0;
+  double utilisation = 0;      // of what all flows can have; 0: not known
+  double jain = 0;             // of the shares
+  double off_fair = 0;         // the largest difference to a fair share, as a fraction of it
+  bool complete = true;        // all flows with an end have ended
+  double last_over_ideal = 0;  // the end of the last flow / the least time that all flows need
   double join_rounds = 0, leave_rounds = 0;  // J1; infinity: it never settled
   uint64_t marked = 0;                       // by ECN, at all switches
   uint64_t congested = 0;                    // packets that port meters answered with C

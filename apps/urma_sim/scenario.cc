@@ -20,13 +20,14 @@ Duration sending_time(const Choice& choice, uint32_t bytes) {
   return Duration(static_cast<int64_t>(1e9 * bytes / static_cast<double>(choice.bytes_per_second)));
 }
 
-// The delay of each of `cables` on a way, so that a packet and its acknowledgement take `rtt`.
+// Returns the delay of each cable on a way of `cables` cables on which a packet and its
+// acknowledgement take `rtt`.
 Duration delay_for(const Choice& choice, Duration rtt, int64_t cables) {
   const Duration sent = cables * sending_time(choice, mtu + ack_bytes);
   return std::max<Duration>((rtt - sent) / (2 * cables), 1ns);
 }
 
-// The ECN marks that a controller is made for, scaled to the line.
+// Returns the ECN marks that a controller is made for, scaled to the line.
 fabric::Marking marks_for(const Choice& choice) {
   const double scale = static_cast<double>(choice.bytes_per_second) / 3.125e9;  // 25 Gb/s
   if (choice.cc == "dcqcn") {
@@ -98,7 +99,7 @@ Plan joins(const Choice& choice) {
   return plan;
 }
 
-// One flow over three hops; beside the hops 1, 2 and 4 flows.
+// One flow over three hops, which have 1, 2 and 4 other flows.
 Plan parking_lot(const Choice& choice) {
   Plan plan = base_plan(choice);
   constexpr uint32_t hops = 3, pairs = 4;

@@ -71,7 +71,7 @@ std::span<const Scenario> scenarios();
 
 // The largest payload of a packet.
 inline constexpr uint32_t mtu = 4096;
-// J1: a flow joins, and later leaves, once in so many round trips.
+// J1: one flow joins, or later leaves, in each period of so many round trips.
 inline constexpr int64_t phase_rounds = 100;
 
 }  // namespace urma::apps::simulation

@@ -36,8 +36,8 @@ class Network final : public VirtualClock {
   // Any thread may call it.
   static std::shared_ptr<Network> named(const std::string& name, uint64_t seed);
 
-  // Puts switches into the middle of the network, through which all packets go from then on.
-  // Returns false if there are none, and there are ports already. Later calls change nothing.
+  // Puts switches into the middle of the network, through which all packets go from then on. Later
+  // calls change nothing. Returns false if the network has ports but no switches.
   bool use_switches(const Switches::Settings& settings);
 
   // VirtualClock

@@ -55,13 +55,13 @@ class Switches final : private fabric::Watcher {
   // both directions.
   void connect(uint32_t host, const Impairment& line);
 
-  // Sends a packet of the host whose line it takes first. `handle` is the caller's.
+  // Sends a packet from one host to another. `packet.handle` is for the caller.
   void send(uint32_t from, uint32_t to, fabric::Packet packet);
   Time next_event() const { return network_.next_event(); }
-  // Runs until the next packet has arrived, or until no event until `until` is left: then returns
-  // false, and it is `until`.
+  // Runs until the next packet has arrived, and returns true. If none arrives, runs until `until`
+  // and returns false.
   bool next(Time until, fabric::Packet& arrived);
-  // Returns each packet that was lost once, or false.
+  // Sets `packet` to a lost packet that was not returned before. Returns false if there is none.
   bool take_lost(fabric::Packet& packet);
 
   // For measurements: the simulated switches, and the port that leads to a host.

@@ -54,7 +54,7 @@ class Flows final : private fabric::Watcher {
   // Runs until all flows have finished, at most until the time. Returns the last completion, or
   // `never`.
   Time run_to_completion(Time until);
-  // From now on, shares, queues and round trips are counted anew.
+  // Counts shares, queues and round trips anew from now on.
   void begin_count();
 
   size_t size() const { return flows_.size(); }
@@ -62,7 +62,7 @@ class Flows final : private fabric::Watcher {
   uint64_t delivered(size_t flow) const { return flows_[flow]->delivered; }  // bytes
   double round_trip(size_t flow) const;  // seconds, on average since the count began
   Time finished(size_t flow) const { return flows_[flow]->finished; }
-  // From now on, the queue of this port is sampled in time.
+  // Takes samples of the queue of this port at regular times from now on.
   void observe(uint32_t at, uint32_t port);
   // A quantile of the bytes in the observed queue, in packets; and the most of them.
   double queue_packets(double quantile) const;
@@ -115,7 +115,7 @@ class Flows final : private fabric::Watcher {
   struct Port {
     double bytes_per_second = 0;
     uint64_t arrived = 0;  // bytes
-    // When how many bytes had arrived, for the stamps of HPCC.
+    // The bytes that had arrived at each time, for the stamps of HPCC.
     std::vector<std::pair<Time, uint64_t>> log;
     std::unique_ptr<RcpPort> rcp;
   };

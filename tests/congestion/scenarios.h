@@ -9,8 +9,8 @@
 
 namespace urma::test {
 
-// The result of one algorithm in one cell of a scenario. It has no figures if the packets did not
-// fit into the simulation.
+// The result of one algorithm in one cell of a scenario. It has no figures if there were more
+// packets than the simulation holds.
 struct Row {
   std::string_view scenario;
   std::string cell;
