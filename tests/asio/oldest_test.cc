@@ -5,7 +5,7 @@
 #include <boost/asio/strand.hpp>
 #include <boost/asio/use_future.hpp>
 
-#include "tests/asio/helpers.h"
+#include "tests/asio/echo.h"
 
 namespace urma::test {
 namespace {
@@ -18,36 +18,7 @@ namespace {
 TEST_CASE("coroutines echo messages and write and read memory without naming a token") {
   for (const std::string_view driver : media) {
     INFO(driver);
-    Pair pair(driver);
-    io_context context;
-    asio::Jetty server = make(context, pair.there, {.receives = 4});
-    asio::Jetty client = make(context, pair.here, {.receives = 4});
-    Segment memory = pair.there.allocate(4096).value();
-    int echoed = 0;
-    spawn(context, [&]() -> awaitable<void> {
-      const RemoteJetty back = import(pair.there, client.jetty());
-      for (int round = 0; round < 20; ++round) {
-        const asio::Arrival message = co_await server.async_receive();
-        co_await server.async_send(message.bytes(), back);
-      }
-    });
-    spawn(context, [&]() -> awaitable<void> {
-      const RemoteJetty to = import(pair.here, server.jetty());
-      const RemoteSegment segment = import(pair.here, memory);
-      for (int round = 0; round < 20; ++round) {
-        const std::string text = "round " + std::to_string(round);
-        const Completion sent = co_await client.async_send(bytes_of(text), to, {.timeout = 10s});
-        CHECK((sent.ok() && sent.bytes == text.size()));
-        const asio::Arrival echo = co_await client.async_receive(10s);
-        echoed += text_of(echo) == text;
-        co_await client.async_write(bytes_of(text), segment, 100);
-        std::string read(text.size(), ' ');
-        co_await client.async_read(std::as_writable_bytes(std::span(read)), segment, 100);
-        CHECK(read == text);
-      }
-    });
-    CHECK(run(context));
-    CHECK(echoed == 20);
+    echo_and_access(driver, 20);
   }
 }
 

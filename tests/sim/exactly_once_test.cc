@@ -139,13 +139,7 @@ TEST_CASE(
   hosts.run_for(100us);
   hosts.stop(there);
   const Time stopped = hosts.now();
-  std::map<Status, size_t> ended;
-  for (size_t count = 0; count < 1000;) {
-    const auto completions = here.jetty.wait(10s);
-    REQUIRE_FALSE(completions.empty());
-    count += completions.size();
-    for (const Completion& completion : completions) ++ended[completion.status];
-  }
+  std::map<Status, size_t> ended = statuses_of(here.jetty, 1000);
   // The channel is declared dead after 1 s, and no new one is made within 2 s.
   CHECK(hosts.now() - stopped <= 3s + 20ms);
   CHECK(ended[Status::ok] + ended[Status::unknown] + ended[Status::peer_unreachable] == 1000);

@@ -31,13 +31,7 @@ TEST_CASE("when a peer dies, each of 1000 works in flight ends in time, unknown 
   hosts.run_for(250us);
   hosts.kill(std::move(there));
   const Time died = hosts.now();
-  std::map<Status, size_t> ended;
-  for (size_t count = 0; count < 1000;) {
-    const auto completions = here.jetty.wait(10s);
-    REQUIRE_FALSE(completions.empty());
-    count += completions.size();
-    for (const Completion& completion : completions) ++ended[completion.status];
-  }
+  std::map<Status, size_t> ended = statuses_of(here.jetty, 1000);
   // Works of which packets had left may have been executed, the others were not; no other status is
   // possible.
   CHECK(ended[Status::unknown] > 0);

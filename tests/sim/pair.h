@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -101,6 +102,19 @@ inline Status only_status(Jetty& jetty, Duration limit) {
 inline Status status_of(Jetty& jetty, const Work& work, Duration limit = std::chrono::seconds(5)) {
   REQUIRE(jetty.post(work) == 1);
   return only_status(jetty, limit);
+}
+
+// Returns how many of the next `count` works ended with each status.
+inline std::map<Status, size_t> statuses_of(Jetty& jetty, size_t count) {
+  std::map<Status, size_t> ended;
+  while (count > 0) {
+    const auto completions = jetty.wait(std::chrono::seconds(10));
+    REQUIRE_FALSE(completions.empty());
+    REQUIRE(completions.size() <= count);
+    count -= completions.size();
+    for (const Completion& completion : completions) ++ended[completion.status];
+  }
+  return ended;
 }
 
 // Returns the events that the host has reported since the last call.

@@ -61,15 +61,7 @@ World::~World() {
   for (Host& host : hosts_) {
     if (host.device) network_->kill(host.device->endpoint());
   }
-  for (Host& host : hosts_) {
-    host.jetties.clear();
-    host.jfr.reset();
-    host.segment.reset();
-    host.word_segment.reset();
-    host.counter_segment.reset();
-    host.lent_segment.reset();
-    host.device.reset();
-  }
+  for (Host& host : hosts_) host.close();
 }
 
 // ---- hosts
@@ -204,13 +196,7 @@ void World::kill(uint32_t index) {
   } else {
     host.memory->freeze();
   }
-  host.jetties.clear();
-  host.jfr.reset();
-  host.segment.reset();
-  host.word_segment.reset();
-  host.counter_segment.reset();
-  host.lent_segment.reset();
-  host.device.reset();
+  host.close();
   ++host.life;
 }
 

@@ -78,6 +78,17 @@ class World {
       RemoteSegment lent;
     };
     std::vector<std::vector<Import>> imports;
+
+    // Destroys the device and all that uses it. The memory stays.
+    void close() {
+      jetties.clear();
+      jfr.reset();
+      segment.reset();
+      word_segment.reset();
+      counter_segment.reset();
+      lent_segment.reset();
+      device.reset();
+    }
   };
   struct Healing {
     Time at;

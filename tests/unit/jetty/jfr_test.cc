@@ -1,11 +1,9 @@
 #include "jetty/jfr.h"
 
 #include <array>
-#include <deque>
 #include <vector>
 
-#include "base/prng.h"
-#include "tests/catch.h"
+#include "tests/unit/jetty/queue_beside_lists.h"
 
 namespace urma::test {
 namespace {
@@ -13,41 +11,25 @@ namespace {
 using jetty::Jfr;
 using jetty::ReceiveSlot;
 
-// A receive queue, and lists of what was posted in each of its slots.
-class JfrBesideLists {
- public:
-  JfrBesideLists(uint16_t slots, uint64_t seed) : prng_(seed), vacant_(slots), jfr_(slots) {}
+struct PostedReceive {
+  uint64_t tag;
+  std::vector<Buffer> full;  // without the empty ones
+};
 
-  void step(bool busy) {
-    if (prng_.chance(busy ? 0.6 : 0.3)) {
-      post();
-    } else if (prng_.chance(0.5)) {
-      take();
-    } else {
-      poll();
-    }
-    REQUIRE(jfr_.vacant() == vacant_);
-    REQUIRE(jfr_.waiting() == posted_.size());
-    for (const auto& [lease, buffers] : taken_) require_kept(lease, buffers);
-  }
-  uint64_t refused() const { return refused_; }
-  uint64_t laps() const { return next_tag_ / jfr_.count(); }
+class JfrBesideLists final : public QueueBesideLists<Jfr, PostedReceive> {
+ public:
+  using QueueBesideLists::QueueBesideLists;
 
  private:
-  struct Posted {
-    uint64_t tag;
-    std::vector<Buffer> full;
-  };
-
-  void post() {
-    Posted one{.tag = ++next_tag_, .full = {}};
-    std::vector<Buffer> buffers(prng_.below(max_buffers + 2));
+  void post() override {
+    PostedReceive one{.tag = ++next_tag_, .full = {}};
+    std::vector<Buffer> buffers(below(max_buffers + 2));
     for (Buffer& buffer : buffers) {
-      buffer = {&memory_[prng_.below(32)], prng_.chance(0.3) ? 0 : 1 + prng_.below(32)};
+      buffer = {&memory_[below(32)], prng_.chance(0.3) ? 0 : 1 + prng_.below(32)};
       if (buffer.bytes > 0) one.full.push_back(buffer);
     }
     const bool fits = vacant_ > 0 && buffers.size() <= max_buffers;
-    REQUIRE(jfr_.post(buffers, one.tag) == (fits ? 1 : 0));
+    REQUIRE(queue_.post(buffers, one.tag) == (fits ? 1 : 0));
     if (!fits) {
       ++refused_;
       return;
@@ -55,26 +37,12 @@ class JfrBesideLists {
     posted_.push_back(one);
     --vacant_;
   }
-  void take() {
-    if (posted_.empty()) return;
-    const uint16_t lease = jfr_.take_posted();
-    REQUIRE(lease < jfr_.count());
-    for (const auto& [other, buffers] : taken_) REQUIRE(other != lease);
-    taken_.emplace_back(lease, posted_.front());
-    posted_.pop_front();
+  void complete() override {
+    if (!taken_.empty()) queue_.polled(release_one());
   }
-  // Completes one of the messages, in any order.
-  void poll() {
-    if (taken_.empty()) return;
-    const auto at =
-        taken_.begin() + static_cast<ptrdiff_t>(prng_.below(static_cast<uint32_t>(taken_.size())));
-    jfr_.polled(at->first);
-    taken_.erase(at);
-    ++vacant_;
-  }
-  void require_kept(uint16_t lease, const Posted& posted) const {
-    const ReceiveSlot& slot = jfr_.slot(lease);
-    const auto pieces = jfr_.pieces(lease);
+  void require_kept(uint16_t lease, const PostedReceive& posted) const override {
+    const ReceiveSlot& slot = queue_.slot(lease);
+    const auto pieces = queue_.pieces(lease);
     REQUIRE(slot.tag == posted.tag);
     REQUIRE(pieces.size() == posted.full.size());
     size_t bytes = 0;
@@ -86,24 +54,11 @@ class JfrBesideLists {
     REQUIRE(slot.bytes == bytes);
   }
 
-  Prng prng_;
   std::array<std::byte, 64> memory_{};
-  uint64_t next_tag_ = 0;
-  uint64_t refused_ = 0;
-  uint32_t vacant_;
-  std::deque<Posted> posted_;
-  std::vector<std::pair<uint16_t, Posted>> taken_;
-  Jfr jfr_;
 };
 
 TEST_CASE("jfr: slots are taken in post order, and keep their buffers until they are polled") {
-  for (const uint16_t slots : {uint16_t{1}, uint16_t{2}, uint16_t{3}, uint16_t{8}, uint16_t{21}}) {
-    INFO("slots " << slots);
-    JfrBesideLists both(slots, slots);
-    for (int step = 0; step < 5000; ++step) both.step(step / 100 % 2 == 0);
-    CHECK(both.refused() > 100);
-    CHECK(both.laps() > 10);
-  }
+  run_beside_lists<JfrBesideLists>();
 }
 
 TEST_CASE("jfr: a queue that was never posted to is unused, and one without slots takes nothing") {

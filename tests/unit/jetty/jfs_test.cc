@@ -1,12 +1,10 @@
 #include "jetty/jfs.h"
 
 #include <array>
-#include <deque>
 #include <set>
 #include <vector>
 
-#include "base/prng.h"
-#include "tests/catch.h"
+#include "tests/unit/jetty/queue_beside_lists.h"
 #include "urma/core/atomic_works.h"
 
 namespace urma::test {
@@ -45,39 +43,23 @@ Status verdict_on(Jfs& jfs, const Work& work) {
   return out;
 }
 
-// A send queue, and lists of what each of its berths is used for.
-class JfsBesideLists {
- public:
-  JfsBesideLists(uint16_t berths, uint64_t seed)
-      : prng_(seed), vacant_(berths), jfs_(berths, 0, 1) {}
+struct PostedWork {
+  uint64_t tag;
+  uint64_t bytes;
+  bool signalled;
+};
 
-  void step(bool busy) {
-    if (prng_.chance(busy ? 0.6 : 0.3)) {
-      post();
-    } else if (prng_.chance(0.5)) {
-      take();
-    } else {
-      complete();
-    }
-    REQUIRE(jfs_.vacant() == vacant_);
-    REQUIRE(jfs_.waiting() == posted_.size());
-    for (const auto& [lease, work] : taken_) require_kept(lease, work);
-  }
-  uint64_t refused() const { return refused_; }
-  uint64_t laps() const { return next_tag_ / jfs_.count(); }
+class JfsBesideLists final : public QueueBesideLists<Jfs, PostedWork> {
+ public:
+  explicit JfsBesideLists(uint16_t berths) : QueueBesideLists(berths, 0u, size_t{1}) {}
 
  private:
-  struct Posted {
-    uint64_t tag;
-    uint64_t bytes;
-    bool signalled;
-  };
-
-  void post() {
-    std::vector<Work> works(prng_.below(5));
-    std::vector<Posted> accepted;
+  void post() override {
+    require_next();
+    std::vector<Work> works(below(5));
+    std::vector<PostedWork> accepted;
     for (Work& work : works) {
-      const Posted one = {++next_tag_, prng_.below(100), prng_.chance(0.5)};
+      const PostedWork one = {++next_tag_, prng_.below(100), prng_.chance(0.5)};
       work = write(std::span(memory_).first(one.bytes), segment_of(100)).tag(one.tag);
       if (!one.signalled) work.unsignalled();
       accepted.push_back(one);
@@ -88,57 +70,37 @@ class JfsBesideLists {
       --vacant_;
     }
     refused_ += works.size() - expected;
-    REQUIRE(jfs_.post(works) == expected);
+    REQUIRE(queue_.post(works) == expected);
   }
-  void take() {
+  // Works that wait can be seen in post order.
+  void require_next() {
     if (posted_.empty()) return;
-    const auto ahead = static_cast<uint32_t>(prng_.below(static_cast<uint32_t>(posted_.size())));
-    REQUIRE(jfs_.berth(jfs_.next_posted(ahead)).tag == posted_[ahead].tag);
-    const uint16_t lease = jfs_.take_posted();
-    REQUIRE(lease < jfs_.count());
-    for (const auto& [other, work] : taken_) REQUIRE(other != lease);
-    taken_.emplace_back(lease, posted_.front());
-    posted_.pop_front();
+    const uint32_t ahead = below(posted_.size());
+    REQUIRE(queue_.berth(queue_.next_posted(ahead)).tag == posted_[ahead].tag);
   }
-  // Ends some works, in any order, by one completion.
-  void complete() {
+  // Ends some works by one completion.
+  void complete() override {
     uint16_t first = Jfs::none;
     for (uint64_t left = 1 + prng_.below(3); left > 0 && !taken_.empty(); --left) {
-      const auto at = taken_.begin() +
-                      static_cast<ptrdiff_t>(prng_.below(static_cast<uint32_t>(taken_.size())));
-      jfs_.chain(at->first, first);
-      first = at->first;
-      taken_.erase(at);
-      ++vacant_;
+      const uint16_t lease = release_one();
+      queue_.chain(lease, first);
+      first = lease;
     }
-    jfs_.polled(first);
+    queue_.polled(first);
   }
-  void require_kept(uint16_t lease, const Posted& work) const {
-    const Berth& berth = jfs_.berth(lease);
+  void require_kept(uint16_t lease, const PostedWork& work) const override {
+    const Berth& berth = queue_.berth(lease);
     REQUIRE(berth.tag == work.tag);
     REQUIRE(berth.bytes == work.bytes);
     REQUIRE(berth.signalled == work.signalled);
     REQUIRE(berth.verdict == Status::ok);
   }
 
-  Prng prng_;
   std::array<std::byte, 100> memory_{};
-  uint64_t next_tag_ = 0;
-  uint64_t refused_ = 0;
-  uint32_t vacant_;
-  std::deque<Posted> posted_;
-  std::vector<std::pair<uint16_t, Posted>> taken_;
-  Jfs jfs_;
 };
 
 TEST_CASE("jfs: works are taken in post order, and keep their berths until they are polled") {
-  for (const uint16_t berths : {uint16_t{1}, uint16_t{2}, uint16_t{3}, uint16_t{8}, uint16_t{21}}) {
-    INFO("berths " << berths);
-    JfsBesideLists both(berths, berths);
-    for (int step = 0; step < 5000; ++step) both.step(step / 100 % 2 == 0);
-    CHECK(both.refused() > 100);
-    CHECK(both.laps() > 10);
-  }
+  run_beside_lists<JfsBesideLists>();
 }
 
 TEST_CASE("jfs: an unsignalled work never takes the last berth, and stops those behind it") {
