@@ -74,10 +74,10 @@ void add_setup(Statistics& out, const transport::Counters& packets) {
 
 void add_peers(Statistics& out, transport::Transport& transport) {
   const transport::PeerNews& peers = transport.news();
-  out.peers = transport.peer_count();
+  out.peers = transport.counts().peers;
   out.peers_restarted = peers.of(transport::Why::restarted).count;
   out.peers_left = peers.of(transport::Why::left).count;
-  out.channels = transport.channel_count();
+  out.channels = transport.counts().channels;
   out.channels_not_made = peers.of(transport::Why::unreachable).count +
                           peers.of(transport::Why::refused).count +
                           peers.of(transport::Why::no_room).count;

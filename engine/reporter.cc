@@ -51,7 +51,7 @@ bool Reporter::report(Engine& engine, Time machine) {
     const transport::Medium::Viewed seen = engine.transport().view(views_);
     page_->write(now.counts, machine, figures_of(now));
     page_->write_channels(std::span(views_).first(seen.views),
-                          engine.transport().channel_count() - seen.channels);
+                          engine.transport().counts().channels - seen.channels);
   }
   return log_ == nullptr || log_->offer(now);
 }

@@ -73,7 +73,7 @@ void RtpIngress::take_for_channel(const Rtph& header, std::span<const std::byte>
       return take_data(*tp, header, rest, frame, now);
     case TpOpcode::ack_cc:
     case TpOpcode::selective_ack_cc:
-      if (!tp->takes_reports()) return ignore(counters_.malformed);
+      if (!tp->reports_taken().in_acknowledgements()) return ignore(counters_.malformed);
       [[fallthrough]];
     case TpOpcode::ack:
     case TpOpcode::selective_ack:

@@ -69,7 +69,8 @@ const congestion::ControllerKind& RtpMedium::controller_for(ReportForm reports) 
 }
 
 void RtpMedium::view_control(const PacketChannel& channel, ChannelView& out) const {
-  const congestion::ControllerKind& used = controller_for(channels_.at(channel.index()).taken());
+  const congestion::ControllerKind& used =
+      controller_for(channels_.at(channel.index()).reports_taken().form());
   out.congestion = used.name;
   if (&used != settings_.controller) out.instead = ChannelView::Instead::not_reported;
 }

@@ -90,8 +90,11 @@ class Transport final : public Channels, public AnnouncedPaths {
 
   const Counters& counters() const { return counters_; }
   const PeerNews& news() const { return news_; }
-  uint32_t channel_count() const { return medium_.size(); }
-  uint32_t peer_count() const { return peers_.size(); }
+  struct Counts {
+    uint32_t peers = 0;
+    uint32_t channels = 0;
+  };
+  Counts counts() const { return {.peers = peers_.size(), .channels = medium_.size()}; }
   // Describes the first channels; see Medium.
   Medium::Viewed view(std::span<ChannelView> out) { return medium_.view(out, now_); }
 

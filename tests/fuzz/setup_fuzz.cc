@@ -589,10 +589,10 @@ class Script {
     const uint64_t seen = counters.received + counters.bad_icrc;
     require(seen <= delivered_ && delivered_ - seen <= counters.malformed,
             "each frame is received, malformed, or has a wrong ICRC");
-    require(transport_.channel_count() <= transport_.peer_count(),
+    require(transport_.counts().channels <= transport_.counts().peers,
             "a peer has at most one channel");
-    require(transport_.peer_count() <= settings_.peers, "there are no more peers than allowed");
-    require(transport_.channel_count() == upper_.channels.size(),
+    require(transport_.counts().peers <= settings_.peers, "there are no more peers than allowed");
+    require(transport_.counts().channels == upper_.channels.size(),
             "what is up is what the layer above was told");
     require(counters.channels_made == upper_.ups, "each channel was told once");
     for (const auto& [peer, channel] : upper_.channels) {

@@ -353,7 +353,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
       rest.insert(rest.end(), bitmap.begin(), bitmap.end());
     }
     // As RtpIngress does.
-    if (reports && !tp_.takes_reports()) return;
+    if (reports && !tp_.reports_taken().in_acknowledgements()) return;
     tp_.handle_ack(*Rtph::parse(bytes), rest, now_, *this);
   }
 

@@ -30,6 +30,10 @@ class ChannelReports {
   bool due(const ReportsGiven& only) const {
     return several_ == nullptr ? only.due() : several_->reports().due();
   }
+  // A CNP has arrived. With an only path this does nothing.
+  void notified(const congestion::Notified& event) const {
+    if (several_ != nullptr) several_->notified(event);
+  }
 
  private:
   Routes* several_;

@@ -115,10 +115,6 @@ class ChannelRoutes {
   // ---- congestion
 
   ChannelReports reports() const { return ChannelReports(several_); }
-  // A CNP has arrived.
-  void notified(const congestion::Notified& event) const {
-    if (several_ != nullptr) several_->notified(event);
-  }
 
   // ---- packets in flight: see Routes and its parts
 

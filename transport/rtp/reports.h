@@ -97,6 +97,8 @@ class ReportsTaken {
   explicit ReportsTaken(ReportForm form) : form_(form) {}
 
   ReportForm form() const { return form_; }
+  // Returns whether acknowledgements of the peer may have a report.
+  bool in_acknowledgements() const { return form_ != ReportForm::none && form_ != ReportForm::cnp; }
   // Returns the news of a report, `packet_bytes`: the size of a full packet. Returns nothing if a
   // later report has arrived before. Several such reports in a row show that the one which seemed
   // later was forged, or that the receiver counts anew: then the sums continue from these.

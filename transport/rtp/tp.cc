@@ -259,7 +259,7 @@ void Tp::handle_notification(std::span<const std::byte> rest, Time now) {
                                    .severe = cnp.congestion == CnpCetph::Congestion::severe,
                                    .last_hop = cnp.last_hop};
   pacer_.handle(event);
-  routes().notified(event);
+  routes().reports().notified(event);
 }
 
 void Tp::note_lost(uint64_t bytes, bool timed_out, Time now) {

@@ -64,7 +64,7 @@ class Tp final : public PacketChannel {
   // the layer above.
   bool handle_data(const Rtph& header, const RxFrame& frame, Time now);
   // Handles a TPACK, TPNAK or TPSACK. `rest` follows the RTPH. Reports delivered slices to `sink`.
-  // One with a report of congestion is handled only if `takes_reports` returns true.
+  // One with a report of congestion is handled only if acknowledgements may have one.
   void handle_ack(const Rtph& header, std::span<const std::byte> rest, Time now, PacketSink& sink);
   // Handles a CNP.
   [[gnu::cold]] void handle_notification(std::span<const std::byte> rest, Time now);
@@ -90,11 +90,8 @@ class Tp final : public PacketChannel {
   Psn next_psn() const { return sent_.next(); }
   ChannelRoutes routes() const { return sent_.routes(); }
   const Retransmission& mode() const { return mode_; }
-  ReportForm taken() const { return reports_taken_.form(); }
-  // Returns whether acknowledgements of the peer may have a report of congestion.
-  bool takes_reports() const {
-    return reports_taken_.form() != ReportForm::none && reports_taken_.form() != ReportForm::cnp;
-  }
+  // With several routes, only its form counts.
+  const ReportsTaken& reports_taken() const { return reports_taken_; }
 
  private:
   // The slice whose packets are being sent for the first time.
@@ -148,7 +145,7 @@ class Tp final : public PacketChannel {
   const Balance balance_;
   const uint8_t path_;
   bool window_limited_ = false;  // a packet of the last burst had to wait for a window
-  ReportsTaken reports_taken_;   // with several routes, only its form counts
+  ReportsTaken reports_taken_;
   [[no_unique_address]] Pacer pacer_;
   uint8_t questions_due_ = 0;  // packets that leave although the window is full
   const uint32_t send_window_;

@@ -119,13 +119,13 @@ class Setup {
   void ignored(Reason reason, const SetupMessage& said, From&&... from) {
     sent();
     const Counters before = transport.counters();
-    const uint32_t channels = transport.channel_count();
+    const uint32_t channels = transport.counts().channels;
     say(said, std::forward<From>(from)...);
     const Counters after = transport.counters();
     CHECK(after.*reason == before.*reason + 1);
     CHECK(total(after) == total(before) + 1);
     CHECK(after.setup_received == before.setup_received + 1);
-    CHECK(transport.channel_count() == channels);
+    CHECK(transport.counts().channels == channels);
     CHECK(sent().empty());
   }
   // Sends a message to the Transport, and checks that its answer has this type and that it is not
@@ -337,7 +337,7 @@ TEST_CASE("invalid answers to an OPEN are counted by the field that is wrong") {
   setup.ignored(&Counters::setup_late, retry);  // the same cookie again
   const Counters before = setup.transport.counters();
   setup.say(Setup::to(asked, SetupType::accept));
-  CHECK(setup.transport.channel_count() == 1);
+  CHECK(setup.transport.counts().channels == 1);
   CHECK(Setup::total(setup.transport.counters()) == Setup::total(before));
   setup.ignored(&Counters::setup_late, Setup::to(asked, SetupType::accept));  // and again
 }
@@ -406,7 +406,7 @@ TEST_CASE("a CLOSE of another incarnation, another address or a channel in use i
   CHECK(setup.only_sent().type == SetupType::closed);
   CHECK(setup.transport.counters().setup_incarnation == before.setup_incarnation + 1);
   CHECK(Setup::total(setup.transport.counters()) == Setup::total(before) + 1);
-  CHECK(setup.transport.channel_count() == 1);
+  CHECK(setup.transport.counts().channels == 1);
   // A CLOSE of a channel that has ended is answered, because the first answer may have been lost.
   wrong = right;
   ++wrong.from_tpn;
