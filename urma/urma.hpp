@@ -519,10 +519,10 @@ class URMA_API Device {
   //   urma://ADDRESS/NAME         published at that address; this device asks the process that has
   //                               UDP port 4792 open there
   //   urma://ADDRESS:PORT/NAME    published by the process that has that port open there
-  // ADDRESS is numeric or a host name. If this device itself has the address and port open that it
-  // would ask, it finds what this user's processes publish at that address and, for 127.0.0.N, also
-  // what they publish at other loopback addresses. Open udp:ADDRESS:0 to leave port 4792 to the
-  // publisher.
+  // ADDRESS is numeric or a host name. If ADDRESS and PORT are those of this device itself, it asks
+  // no process. It then finds what this user's processes publish at ADDRESS and, if that is
+  // 127.0.0.N, also what they publish at other loopback addresses. Open udp:ADDRESS:0 to leave port
+  // 4792 to the publisher.
   //
   // A descriptor is not checked with its owner: if it is no longer valid, works that use it fail.
   // If a name is not published yet, the call blocks until it is, for up to ImportOptions::limit, so
