@@ -39,6 +39,8 @@ void add_packets(Statistics& out, const transport::Counters& packets,
   out.packets_sent = packets.sent;
   out.retransmitted = packets.retransmitted;
   out.filler = packets.filler;
+  out.paced_packets = packets.paced;
+  out.paced_trains = packets.trains;
   out.acks_sent = packets.acks_sent;
   out.packets_received = packets.received;
   out.duplicates = packets.duplicates;

@@ -73,6 +73,11 @@ void Table::row(const Result& result) {
   if (result.what.ordering.unreliable()) {
     fmt::print(out_, "  {:.2f} % of the messages were lost\n", result.lost_percent());
   }
+  if (const uint64_t trains = counter(result, "client_paced_trains"); trains > 0) {
+    const auto packets = static_cast<double>(counter(result, "client_paced_packets"));
+    fmt::print(out_, "  paced packets left in trains of {}\n",
+               three_digits(packets / static_cast<double>(trains)));
+  }
   for (const PathUse& one : result.paths) {
     fmt::print(out_, "  {} > {}: {:.1f} % of the packets, {:.2f} % of them lost, rtt {} us{}\n",
                to_string(one.path.from), to_string(one.path.to), 100 * one.share, 100 * one.loss,

@@ -30,6 +30,10 @@ def test_each_control_moves_bytes():
         result = whole["results"][0]
         assert result["wrong"] == 0 and result["bytes_per_second"] > 0, (control, result)
         assert result["counters"]["client_channels_lost"] == 0, (control, result)
+        # caqm_w gives way to ldcp here, which does not pace.
+        paced = result["counters"]["client_paced_packets"]
+        assert paced >= result["counters"]["client_paced_trains"], (control, result)
+        assert (paced > 0) == (control in ("dcqcn", "caqm_r")), (control, result)
         # Only switches grant increases, and plain UDP reaches none.
         device = whole["environment"]["device"]
         gives_way = "congestion ldcp (warning: caqm_w needs switches" in device

@@ -310,6 +310,10 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
 
   const Burst& burst = plan.burst;
   const bool paced = pacer_.paces(routes());
+  if (paced) {
+    counters_.paced += plan.count;
+    ++counters_.trains;
+  }
   source.write(std::span(plan.burst.slots).first(plan.count));
   for (size_t i = 0; i < plan.count; ++i) {
     // A slice that is withdrawn while its packets are being sent ends with this burst's filler.

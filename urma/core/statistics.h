@@ -39,6 +39,8 @@ struct Statistics {
   uint64_t packets_sent = 0;
   uint64_t retransmitted = 0;
   uint64_t filler = 0;
+  uint64_t paced_packets = 0;
+  uint64_t paced_trains = 0;
   uint64_t acks_sent = 0;
   uint64_t packets_received = 0;
   uint64_t duplicates = 0;
