@@ -42,6 +42,22 @@ def start_without_window(program, *arguments):
                             stderr=subprocess.PIPE, text=True)
 
 
+def cpu_seconds(process):
+    """Returns the processor time of a process. A busy machine does not increase it, unlike the time
+    of a clock, so a test may limit it for a process that has nothing to do."""
+    with open(f"/proc/{process.pid}/stat", encoding="ascii") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def check_idle(process):
+    """The process sleeps while nothing arrives: one that polls would use most of a second."""
+    time.sleep(0.2)
+    before = cpu_seconds(process)
+    time.sleep(1)
+    assert cpu_seconds(process) - before < 0.1
+
+
 def check_help(program):
     """--help and --version print at most a screen, and no error."""
     for option in ("--help", "--version"):
