@@ -53,13 +53,19 @@ Result<void> examine(const JettyOptions& options) {
                   ", more than a berth can hold")
         .fix("choose 0 to ", max_inline_bytes);
   }
-  if (options.berths <= most_berths && options.receives <= most_berths &&
-      (options.berths + options.receives > 0 || options.receives_from != nullptr)) {
-    return {};
+  for (const auto& [name, value] :
+       {std::pair("berths", options.berths), std::pair("receives", options.receives)}) {
+    if (value <= most_berths) continue;
+    return failed(Status::invalid_argument, "jetty: ", name, " is ", value,
+                  ", which is out of range")
+        .fix("choose 0 to ", most_berths);
   }
-  return failed(Status::invalid_argument, "jetty: berths is ", options.berths, " and receives ",
-                options.receives, ", which is out of range")
-      .fix("choose 0 to ", most_berths, " for each, and at least 1 for one of them");
+  if (options.berths + options.receives == 0 && options.receives_from == nullptr) {
+    return Error{Status::invalid_argument,
+                 "jetty: berths and receives are 0, so the Jetty could neither send nor receive. "
+                 "Fix: choose at least 1 for one of them"};
+  }
+  return {};
 }
 
 Error no_entries(std::string_view call, const urma::jetty::Jfc& jfc, uint32_t entries) {

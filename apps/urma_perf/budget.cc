@@ -119,8 +119,10 @@ void drain(Jetty& jetty, size_t count) {
     const size_t polled = jetty.poll(done);
     for (const Completion& completion : std::span(done).first(polled)) {
       if (!completion.ok()) {
-        throw Failure(Exit::error, fmt::format("budget: a write ended as {}. Fix: run it again",
-                                               name(completion.status)));
+        throw Failure(Exit::error,
+                      fmt::format("budget: a write to a device of this process ended as {}. Fix: "
+                                  "report this as a fault of liburma",
+                                  name(completion.status)));
       }
     }
     count -= polled;

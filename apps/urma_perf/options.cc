@@ -157,7 +157,10 @@ void refuse_options_of_tests(const CommandLine& line, const Options& options) {
 void refuse_others(const CommandLine& line, const Options& options) {
   using Mode = Options::Mode;
   if (line.given("--churn") && options.mode != Mode::registration) {
-    usage("--churn belongs to reg. Fix: urma_perf reg --self");
+    usage(
+        "--churn: only reg revokes memory while another device writes there. Fix: run urma_perf "
+        "reg "
+        "--self --churn N, or leave --churn out");
   }
   refuse_options_of_tests(line, options);
   const bool server = options.mode == Mode::server;
@@ -171,7 +174,9 @@ void refuse_others(const CommandLine& line, const Options& options) {
         "results and chooses the checks. Fix: leave them out here, and give them to urma_perf TEST "
         "HOST");
   }
-  if (options.once && !server) usage("--once belongs to urma_perf server. Fix: leave it out");
+  if (options.once && !server) {
+    usage("--once: only a server waits for clients, and ends after one. Fix: leave it out");
+  }
   if (!options.peer_device.empty() && job && options.device.empty()) {
     usage("--peer-device needs --device. Fix: give --device, too");
   }
