@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "congestion/signal.h"
 #include "wire/layout.h"
 
 namespace urma {
@@ -92,12 +93,11 @@ std::optional<Form> parse_cci(uint16_t cci) {
   return Form::parse(bytes);
 }
 
-// A CCI as controllers and switches have it. `Signal` is congestion::Signal, a layer that this one
-// does not know; UBQ, which has no bits in a CCI, is one of its fields.
+// A CCI as controllers and switches have it, without the rules of its layout. UBQ, which has no
+// bits in a CCI, is one of the fields of a Signal.
 
 // Returns the CCI with these fields.
-template <class Signal>
-uint16_t cci_with(const Signal& signal) {
+inline uint16_t cci_with(const congestion::Signal& signal) {
   return cci_of(CaqmCci{.last_hop = signal.last_hop,
                         .switched = signal.switched,
                         .enabled = true,
@@ -106,16 +106,15 @@ uint16_t cci_with(const Signal& signal) {
                         .hint = signal.hint});
 }
 // Returns nothing if no switch may edit the CCI.
-template <class Signal>
-std::optional<Signal> signal_of(uint16_t cci, uint8_t switch_queue) {
+inline std::optional<congestion::Signal> signal_of(uint16_t cci, uint8_t switch_queue) {
   const auto caqm = parse_cci<CaqmCci>(cci);
   if (!caqm || !caqm->enabled) return std::nullopt;
-  return Signal{.congested = caqm->congested,
-                .increase = caqm->increase,
-                .last_hop = caqm->last_hop,
-                .switched = caqm->switched,
-                .hint = caqm->hint,
-                .switch_queue = switch_queue};
+  return congestion::Signal{.congested = caqm->congested,
+                            .increase = caqm->increase,
+                            .last_hop = caqm->last_hop,
+                            .switched = caqm->switched,
+                            .hint = caqm->hint,
+                            .switch_queue = switch_queue};
 }
 
 }  // namespace urma

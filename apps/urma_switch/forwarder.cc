@@ -130,7 +130,7 @@ void Forwarder::forward(std::span<const std::byte> datagram, const LinkPacket& i
     return;
   }
   const uint32_t slot = free_.back();
-  const auto signal = signal_of<congestion::Signal>(in.nth.cci, in.word.switch_queue);
+  const auto signal = signal_of(in.nth.cci, in.word.switch_queue);
   fabric::Packet packet{.source = in.nth.source,
                         .destination = in.nth.destination,
                         .bytes = static_cast<uint32_t>(datagram.size()),
@@ -155,7 +155,7 @@ bool Forwarder::next(Time now, Leaving& leaving) {
       const auto datagram = memory(slot).first(packet.bytes);
       LinkPacket out = *parse_link_packet(datagram);
       out.word.hops = packet.hops;
-      if (signal_of<congestion::Signal>(out.nth.cci, 0)) {
+      if (signal_of(out.nth.cci, 0)) {
         out.word.switch_queue = packet.signal.switch_queue;
         out.nth.cci = cci_with(packet.signal);
       }

@@ -134,7 +134,7 @@ void Network::advance(Time to) {
     Packets::Packet& header = packets_[slot];
     header.ecn = packet.ecn;
     header.switch_queue = packet.signal.switch_queue;
-    if (signal_of<congestion::Signal>(header.cci, 0)) header.cci = cci_with(packet.signal);
+    if (signal_of(header.cci, 0)) header.cci = cci_with(packet.signal);
     deliver(slot);
   }
   while (switches_->take_lost(packet)) packets_.put_back(static_cast<uint32_t>(packet.handle));
@@ -309,14 +309,13 @@ void Network::leave(uint32_t packet) {
   const Packets::Packet& header = packets_[packet];
   const uint32_t to = header.to_place == none ? none : places_[header.to_place].host;
   if (to == none) return packets_.put_back(packet);
-  switches_->send(
-      places_[header.from_place].host, to,
-      {.bytes = header.bytes,
-       .lane = header.lane,
-       .lbf = lbf_of({packets_.bytes_of(packet), header.bytes}),
-       .signal = signal_of<congestion::Signal>(header.cci, 0).value_or(congestion::Signal()),
-       .ecn = header.ecn,
-       .handle = packet});
+  switches_->send(places_[header.from_place].host, to,
+                  {.bytes = header.bytes,
+                   .lane = header.lane,
+                   .lbf = lbf_of({packets_.bytes_of(packet), header.bytes}),
+                   .signal = signal_of(header.cci, 0).value_or(congestion::Signal()),
+                   .ecn = header.ecn,
+                   .handle = packet});
 }
 
 void Network::deliver(uint32_t packet) {

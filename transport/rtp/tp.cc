@@ -127,7 +127,7 @@ bool Tp::handle_data(const Rtph& header, const RxFrame& frame, Time now) {
       if (receipts_.has_hole()) ++counters_.out_of_order;
       if (reports_given_.any()) {
         if (frame.ecn == Ecn::ce) ++counters_.marked;
-        const auto signal = signal_of<congestion::Signal>(frame.cci, frame.switch_queue);
+        const auto signal = signal_of(frame.cci, frame.switch_queue);
         routes()
             .reports()
             .given(reports_given_)
