@@ -18,10 +18,11 @@
 
 namespace urma::engine {
 
+// The options of one device, from the application and the device string, after all checks.
 struct EngineSettings {
-  Incarnation life{};
+  Incarnation life{};                                    // of this opening of the device
   Duration operation_timeout = std::chrono::seconds(2);  // also for making a channel
-  Duration idle_timeout{};
+  Duration idle_timeout{};  // after which an unused channel ends; zero if it never does
   const congestion::ControllerKind* controller = nullptr;
   Retransmission retransmission{};
   Balance balance = Balance::slice;

@@ -31,19 +31,20 @@ class NameService {
   // A question, on the stack of the thread that waits for the answer. The first four members are
   // set by the caller of `ask`.
   struct Question {
-    std::string name;
-    Endpoint at;
-    Time until{};
+    std::string name;                                // the published name that is asked for
+    Endpoint at;                                     // the device that is asked
+    Time until{};                                    // then the question ends as timed out
     std::optional<Retransmission> retransmission{};  // of the channel to the asked device
     // The outcome, valid once `done` is true.
     bool done = false;
     Status status = Status::timed_out;
-    std::string line;  // the caller reserves line_bytes
+    std::string line;  // the answer; the caller reserves line_bytes
 
-    Question* next = nullptr;
-    uint32_t number = 0;
-    PeerId peer;
-    Time ask_at{};
+    // Only NameService uses these.
+    Question* next = nullptr;  // in the list of open questions
+    uint32_t number = 0;       // the answer repeats it
+    PeerId peer;               // the asked device, once it is known
+    Time ask_at{};             // when the question is sent, or repeated
   };
   void ask(Question& question, Time now);
   // Call it in each pass. Returns true, and forgets the question, once it has been answered or has

@@ -40,23 +40,25 @@ enum class Keeps : uint8_t {
   until_collected,
 };
 
+// The parameters of a switch, which do not change while it exists.
 struct SwitchSettings {
   uint32_t ports = 2;
-  uint32_t lanes = 1;
+  uint32_t lanes = 1;                   // of each port
   uint32_t addresses = most_addresses;  // each destination is below this
   uint32_t packet_bytes = 9216;         // the largest packet, for the meters, too
   uint32_t packets = 64 * 1024;         // in all queues together
   uint64_t buffer_bytes = 32 << 20;     // in all queues together
-  double share = 0;  // one lane of one port has at most `share` times the free bytes; 0: no limit
-  uint8_t hops = 16;
+  double share = 0;   // one lane of one port has at most `share` times the free bytes; 0: no limit
+  uint8_t hops = 16;  // a packet that so many switches have forwarded is dropped
   Service service = Service::strict;
   Keeps keeps = Keeps::until_decided;
   std::string_view meter = "none";  // of congestion::port_meters()
   Duration base_rtt{8000};          // for the meters
-  uint32_t seed = 0;                // switches of one fabric have different ones
-  bool histograms = false;
+  uint32_t seed = 0;        // of choices by chance; switches of one fabric have different ones
+  bool histograms = false;  // keeps a QueueHistogram for each lane
 };
 
+// One port: its line, and what is at the other end.
 struct SwitchPort {
   uint64_t bytes_per_second = 0;  // 0: unlimited
   bool host = false;  // it leads to hosts, whose addresses are attached, and not to a switch
@@ -73,6 +75,7 @@ struct Arrival {
   Time departs = never;  // when its last byte leaves; `never` if this is not decided yet
 };
 
+// A packet that leaves, and when its last byte does.
 struct Departure {
   Packet packet;
   Time departs;
@@ -88,6 +91,7 @@ struct LaneCounters {
   uint32_t most_queue = 0;
 };
 
+// The counters of one port, all lanes together.
 struct PortCounters {
   uint64_t received_packets = 0;
   uint64_t received_bytes = 0;

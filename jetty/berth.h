@@ -13,27 +13,27 @@ namespace urma::jetty {
 // has been polled.
 struct Berth {
   Operation operation;
-  bool with_immediate;
-  bool with_notify;  // the notification's target is in Jfs::notify
-  bool signalled;
-  bool solicited;
-  uint8_t piece_count;
-  Status verdict;  // if not ok, the work was found invalid when posted, and completes with this
-  Order order;
-  Fence fence;
-  Atomic atomic;
-  Update update;
-  bool doubtful;  // engine: an atomic was executed on memory that may have been revoked
-  uint32_t bytes;
-  uint64_t tag;
+  bool with_immediate;  // `immediate` is delivered to the target's application
+  bool with_notify;     // the notification's target is in Jfs::notify
+  bool signalled;       // a success has a completion, too; a failure always has one
+  bool solicited;       // wakes a target that waits for solicited completions only
+  uint8_t piece_count;  // of local memory
+  Status verdict;      // if not ok, the work was found invalid when posted, and completes with this
+  Order order;         // as asked for; WorkState::order is what was sent
+  Fence fence;         // which works before it must have ended before it begins
+  Atomic atomic;       // which atomic, if the operation is one
+  Update update;       // how a notification changes the notified word
+  bool doubtful;       // engine: an atomic was executed on memory that may have been revoked
+  uint32_t bytes;      // of all pieces
+  uint64_t tag;        // the application's, repeated in the completion
   uint64_t immediate;  // or the notified value, or an atomic's operand
-  PeerId peer;
-  uint64_t address;
-  TokenId token_id;
-  TokenValue token;
-  JettyId target;
-  TokenValue target_token;
-  Piece piece;  // the only piece, or none; several are in Jfs::pieces
+  PeerId peer;         // of the target
+  uint64_t address;    // of the remote memory; the highest bit is set if it may be mapped here
+  TokenId token_id;    // of the segment that contains it
+  TokenValue token;    // proves the right to use the segment
+  JettyId target;      // which receives a send, an immediate or a notification
+  TokenValue target_token;  // proves the right to send to it
+  Piece piece;              // the only piece, or none; several are in Jfs::pieces
 };
 
 // Returns whether the work notifies its target (a write with immediate or notification) once all of
@@ -73,14 +73,14 @@ static_assert(sizeof(AtomicValues) == sizeof(NotifyTarget));
 
 // The engine's state of a work, stored outside its berth.
 struct WorkState {
-  Time progress{};  // when it last made progress
-  Time cancelled_at{};
+  Time progress{};      // when it last made progress
+  Time cancelled_at{};  // from then on, the withdrawal of its slices may take a limited time
   uint32_t flow = UINT32_MAX;
-  uint32_t number = 0;  // in its flow
-  uint32_t cut_bytes = 0;
-  uint16_t open_slices = 0;
-  uint16_t older = UINT16_MAX;  // in post order
-  uint16_t newer = UINT16_MAX;
+  uint32_t number = 0;                // in its flow
+  uint32_t cut_bytes = 0;             // of its bytes, those that are in slices
+  uint16_t open_slices = 0;           // slices that have not ended
+  uint16_t older = UINT16_MAX;        // berth of the outstanding work before it, in post order
+  uint16_t newer = UINT16_MAX;        // berth of the one after it
   uint16_t next_to_cut = UINT16_MAX;  // in its flow
   Status status = Status::ok;         // combined status of its slices that have ended
   Order order = Order::none;          // as sent to its target
@@ -90,7 +90,7 @@ struct WorkState {
   bool executed = false;              // a slice of it was executed, or may have been
   bool cancelled = false;
   bool timed_out = false;  // cancelled because it timed out
-  bool overdue = false;
+  bool overdue = false;    // its withdrawal took too long: its slices end without it
 };
 
 inline bool overlaps(std::span<const Piece> pieces, const std::byte* base, uint64_t bytes) {

@@ -17,13 +17,13 @@ inline constexpr uint32_t shortest_cut_bytes = slice_bytes / 4;
 struct Slice {
   static constexpr uint32_t none = UINT32_MAX;
 
-  uint32_t serial = 0;  // identifies this attempt to the channel
-  uint32_t flow = none;
-  uint32_t previous = none;  // in the flow, in TASSN order
-  uint32_t next = none;
-  Tassn tassn;
-  uint32_t offset = 0;  // in the work
-  uint32_t bytes = 0;
+  uint32_t serial = 0;            // identifies this attempt to the channel
+  uint32_t flow = none;           // of its work; remains when the work has ended
+  uint32_t previous = none;       // in the flow, in TASSN order
+  uint32_t next = none;           // likewise
+  Tassn tassn;                    // names it to the target, also when it is sent again
+  uint32_t offset = 0;            // in the work
+  uint32_t bytes = 0;             // of the work's data, sent or fetched
   uint32_t placed = 0;            // read: bytes that have arrived
   uint64_t last_written = 0;      // the fill in which a packet of it was last written
   uint16_t berth = Queues::none;  // the work's berth; none once the work has ended
@@ -38,8 +38,8 @@ struct Slice {
   bool waiting_to_offer = false;   // the channel had no room for it
   bool asks = false;               // it asks for a sequence context
   uint32_t atomic = 0;  // its number among the flow's atomics with results; 0 if it is not one
-  uint8_t not_ready_times = 0;
-  Time not_ready_since{};
+  uint8_t not_ready_times = 0;  // how often the receiver answered that it is not ready
+  Time not_ready_since{};       // since its first such answer
 
   // Returns whether the slice's work has ended, so that the slice is kept only for its TASSN.
   bool is_tombstone() const { return berth == Queues::none; }
@@ -61,12 +61,12 @@ enum class Sequence : uint8_t {
 struct Flow {
   static constexpr uint32_t none = UINT32_MAX;
 
-  PeerId peer;
-  uint32_t rc_id = 0;
-  uint32_t jetty = none;  // index of the Jetty; none if it has been destroyed
-  Tassn next_tassn = Tassn::first(0);
+  PeerId peer;                         // the target's device
+  uint32_t rc_id = 0;                  // names the queue to the target
+  uint32_t jetty = none;               // index of the Jetty; none if it has been destroyed
+  Tassn next_tassn = Tassn::first(0);  // of the next slice that is cut
   uint32_t first_slice = Slice::none;  // oldest outstanding, tombstones included
-  uint32_t last_slice = Slice::none;
+  uint32_t last_slice = Slice::none;   // newest outstanding
   uint32_t offered_cost = 0;  // cost of the slices of which the channel has not pulled all packets
   uint32_t works = 0;         // so far
   // When an answer last ended a work, and the number of that work: progress of all later works.
@@ -75,8 +75,8 @@ struct Flow {
   uint32_t checked = 0;  // the round in which the deadline of its oldest work was checked
   uint16_t first_to_cut = Queues::none;  // works in line to be cut
   uint16_t last_to_cut = Queues::none;
-  uint32_t next_of_peer = none;
-  uint32_t next_of_jetty = none;
+  uint32_t next_of_peer = none;   // the peer's list of flows
+  uint32_t next_of_jetty = none;  // the Jetty's list of flows
   uint8_t offering = 0;     // its weight while slices of it are in the channel's queue; else 0
   bool peer_over = false;   // it is kept only until its last slice has settled
   bool to_reoffer = false;  // some slice is waiting_to_offer

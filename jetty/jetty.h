@@ -52,34 +52,34 @@ struct JettyParts {
 struct Jetty : JettyParts {
   Jetty(JettyId id, TokenValue token, JettyParts parts);
 
-  JettyId id;
-  TokenValue token;
-  JettyState state = JettyState::ready;
+  JettyId id;                            // names it to peers
+  TokenValue token;                      // peers that send to it prove that they may
+  JettyState state = JettyState::ready;  // what happens to works and messages
   // Returns whether the Jetty accepts messages.
   bool accepts_messages() const {
     return state == JettyState::ready || state == JettyState::suspended;
   }
 
   // Initiator.
-  uint16_t oldest = Queues::none;
-  uint16_t newest = Queues::none;
-  uint16_t chained = Queues::none;  // completed unsignalled works, newest first
-  WorkState* const works;           // by berth
-  ordering::CompleteGate gate;
-  uint32_t outstanding = 0;
-  uint32_t first_flow = UINT32_MAX;
-  uint16_t fetching = 0;  // how many of the outstanding works are reads and atomics
-  bool gated = false;     // later works must pass the submit gate
+  uint16_t oldest = Queues::none;    // berth of the outstanding work that was posted first
+  uint16_t newest = Queues::none;    // berth of the one that was posted last
+  uint16_t chained = Queues::none;   // completed unsignalled works, newest first
+  WorkState* const works;            // by berth
+  ordering::CompleteGate gate;       // delays completions that come out of order
+  uint32_t outstanding = 0;          // works that have been taken and have not ended
+  uint32_t first_flow = UINT32_MAX;  // the list of its flows, one for each peer that it uses
+  uint16_t fetching = 0;             // how many of the outstanding works are reads and atomics
+  bool gated = false;                // later works must pass the submit gate
 
   // Target.
-  uint32_t immediates_raised = 0;
-  uint32_t assemblies = 0;  // slices that hold a receive slot or a permit of this Jetty
+  uint32_t immediates_raised = 0;  // so far; the JFR counts those that were polled
+  uint32_t assemblies = 0;         // slices that hold a receive slot or a permit of this Jetty
   // Receive slots that were taken but not used. The last of them is used next.
   std::span<uint16_t> recycled() const { return {queues->jfr().recycled(), recycled_count}; }
   void recycle(uint16_t lease) { queues->jfr().recycled()[recycled_count++] = lease; }
   // Takes a recycled slot, else the oldest posted one. Returns false if there is none.
   bool take_receive(uint16_t& lease);
-  uint16_t recycled_count = 0;
+  uint16_t recycled_count = 0;  // entries of recycled()
 };
 
 // All Jetties of an engine, by id and by handle. It also pushes completions to their applications

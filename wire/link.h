@@ -31,6 +31,8 @@ inline Result<Endpoint> parse_switch_endpoint(std::string_view text) {
 
 enum class LinkForm : uint8_t { control = 0, cna24 = 7 };  // CFG; the others are not used
 
+// The first four bytes of each datagram, in place of an LPH: which kind of datagram it
+// is, and, for a packet, what switches do with it and note in it.
 struct LinkWord {
   static constexpr size_t size = 4;
   static constexpr uint8_t version = 1;
@@ -67,6 +69,8 @@ enum class LinkRefusal : uint8_t {
   elsewhere = 3,  // the CNA belongs to devices of another switch
 };
 
+// A message between a device and the switch to which it attaches. A device proves by a cookie that
+// it receives at the address from which it sends.
 struct LinkControl {
   static constexpr size_t size = 28;
 
@@ -77,7 +81,7 @@ struct LinkControl {
   uint16_t lease_ms = 0;  // attached: the device has the CNA for so long
   uint64_t nonce = 0;     // of the device; the switch repeats it, except in `unknown`
   uint64_t cookie = 0;    // of the switch; the device repeats it
-  uint32_t crc = 0;       // of all before it; `write_control` sets it
+  uint32_t crc = 0;       // of all before it; `control_datagram` sets it
 
   using Layout =
       HeaderLayout<size, Member<&LinkControl::type, 0, 8>, Member<&LinkControl::cna, 8, 24>,

@@ -100,24 +100,24 @@ struct SetupMessage {
   }
 
   SetupType type = SetupType::open;
-  uint8_t version = setup_version;
-  SetupReason reason = SetupReason::none;
-  uint8_t mtu_log2 = 0;
-  uint32_t features = feature_filler;
-  uint64_t from_life = 0;
-  uint64_t to_life = 0;  // zero for any incarnation
-  uint32_t from_tpn = 0;
-  uint32_t to_tpn = 0;  // open: see known_as
-  uint32_t first_psn = 0;
-  uint32_t attempt = 0;  // counted by the sender of a request; its answer repeats it
-  uint16_t receive_window = 0;
-  uint16_t tassn_window = 0;    // W
-  uint16_t atomic_results = 0;  // R
-  uint16_t reads = 0;
-  uint32_t buffer_bytes = 0;
-  uint32_t echoed_psn = 0;  // reset: PSN of the packet that it answers; else see acquaintance
-  uint64_t cookie = 0;
-  PathList paths{};  // empty without feature_paths
+  uint8_t version = setup_version;         // checked in open only
+  SetupReason reason = SetupReason::none;  // why a refuse or a close was sent
+  uint8_t mtu_log2 = 0;                // open: the MTU that is asked for; accept: the agreed one
+  uint32_t features = feature_filler;  // what the sender can do, and asks of the receiver
+  uint64_t from_life = 0;              // incarnation of the sender
+  uint64_t to_life = 0;                // zero for any incarnation
+  uint32_t from_tpn = 0;               // the number under which the sender has the channel
+  uint32_t to_tpn = 0;                 // open: see known_as
+  uint32_t first_psn = 0;              // of the sender's first data packet
+  uint32_t attempt = 0;                // counted by the sender of a request; its answer repeats it
+  uint16_t receive_window = 0;         // packets that may arrive out of order at the sender
+  uint16_t tassn_window = 0;           // W: slices that a queue may have outstanding at the sender
+  uint16_t atomic_results = 0;  // R: results that the sender keeps; 0: it executes no atomics
+  uint16_t reads = 0;           // that the sender answers at a time
+  uint32_t buffer_bytes = 0;    // that the sender can hold unread
+  uint32_t echoed_psn = 0;      // reset: PSN of the packet that it answers; else see acquaintance
+  uint64_t cookie = 0;          // a proof of the address: what was received is sent back
+  PathList paths{};             // empty without feature_paths
 
   // Open, accept: the number under which the sender keeps its state about the receiver. It changes
   // whenever the sender has forgotten that state. Open: `known_as` is the receiver's number for the

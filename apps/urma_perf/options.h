@@ -24,40 +24,40 @@ struct Options {
   };
 
   Mode mode = Mode::help;
-  const Test* test = nullptr;
-  std::string host;
-  bool self = false;
-  std::vector<uint64_t> sizes;  // empty means the default sizes of the test
-  bool sweep = false;           // all sizes, instead of the listed ones
-  std::optional<double> seconds;
-  std::optional<uint64_t> count;
-  std::optional<uint32_t> depth;
-  uint32_t signal_every = 1;
-  uint32_t jetties = 1;
-  uint32_t threads = 1;
-  const ThreadsMode* threads_mode = &threads_modes.front();
+  const Test* test = nullptr;     // in the modes that run one
+  std::string host;               // of the server
+  bool self = false;              // both sides on this host, so no server is needed
+  std::vector<uint64_t> sizes;    // empty means the default sizes of the test
+  bool sweep = false;             // all sizes, instead of the listed ones
+  std::optional<double> seconds;  // how long each size is measured
+  std::optional<uint64_t> count;  // works for each size, instead of a time
+  std::optional<uint32_t> depth;  // works that are outstanding; without it the test's default
+  uint32_t signal_every = 1;      // one of so many works has a completion
+  uint32_t jetties = 1;           // over which each side spreads the works
+  uint32_t threads = 1;           // that post works, on this side
+  const ThreadsMode* threads_mode = &threads_modes.front();  // which threads run passes
   std::string device;  // empty if the user named none: then the program chooses
   const NamedRetransmission* retransmit = nullptr;  // null means the device's default
   std::string congestion;                           // by name; empty means the device's default
   std::string peer_device;                          // with --self; empty means the same as `device`
-  bool verify = true;
-  bool own_memory = false;
-  uint64_t spread = 0;
-  Ordering ordering{};
-  const NamedAtomic* atomic = &named_atomics.front();
-  uint64_t churn = 0;  // reg: registrations per second, while another device writes
-  bool limit = false;
-  uint32_t rounds = 5;
-  uint64_t seed = 1;
-  bool json = false;
-  std::string json_file;
-  bool verbose = false;
+  bool verify = true;                               // checks the bytes that arrived
+  bool own_memory = false;  // registers this process's memory, instead of the device's (--private)
+  uint64_t spread = 0;      // bytes of memory, from random places of which reads read; 0: one place
+  Ordering ordering{};      // of the works of a Jetty
+  const NamedAtomic* atomic = &named_atomics.front();  // of the tests of atomics
+  uint64_t churn = 0;      // reg: registrations per second, while another device writes
+  bool limit = false;      // compares with what the medium itself can do
+  uint32_t rounds = 5;     // parts in which each size is measured, with the limit between them
+  uint64_t seed = 1;       // of the bytes that are sent
+  bool json = false;       // results on stdout are one JSON object
+  std::string json_file;   // also gets this object; empty: none
+  bool verbose = false;    // prints what was chosen, and each round
   bool once = false;       // server: ends after one client
   std::optional<int> cpu;  // the processor to bind to
   std::optional<int>
       report_to;  // server: a file descriptor to which the address is written instead of stdout
-  std::optional<int> speaks;  // tests give another version of the protocol
-  std::vector<std::string> command;
+  std::optional<int> speaks;         // tests give another version of the protocol
+  std::vector<std::string> command;  // as it was typed, for the results
 
   // Returns the case for one size, or all cases.
   Case case_for(uint64_t bytes) const;

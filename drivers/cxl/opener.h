@@ -9,6 +9,7 @@
 
 namespace urma::drivers::cxl {
 
+// A device string of this driver, taken apart. It does not know what the file looks like.
 struct WindowSettings {
   std::string path;    // if empty, the window of this user in /dev/shm
   uint64_t bytes = 0;  // 0: the size of the file, or the default, of which little is taken at first

@@ -6,18 +6,18 @@
 
 namespace urma::drivers::dpdk {
 
-// A device string of this driver, taken apart.
+// A device string of this driver, taken apart. It does not know whether the port can do this.
 struct Settings {
-  std::string port;       // as DPDK names it: net_memif0, 0000:3b:00.0
-  std::string arguments;  // of the port, as DPDK takes them: role=server,socket=/run/ub.sock
-  Eid address{};          // all zeros: to be derived from the port's MAC address
-  unsigned prefix_bits = 0;
-  Eid gateway{};
-  uint32_t ip_mtu = 1500;
-  uint16_t queues = 1;
-  uint16_t vlan = 0;
-  uint8_t dscp = 0;
-  bool entropy = false;
+  std::string port;          // as DPDK names it: net_memif0, 0000:3b:00.0
+  std::string arguments;     // of the port, as DPDK takes them: role=server,socket=/run/ub.sock
+  Eid address{};             // all zeros: to be derived from the port's MAC address
+  unsigned prefix_bits = 0;  // addresses with this prefix are on the link
+  Eid gateway{};             // to all others; all zeros: they cannot be reached
+  uint32_t ip_mtu = 1500;    // the largest IP packet, the same on all hosts of the link
+  uint16_t queues = 1;       // pairs of queues, over which the port spreads flows
+  uint16_t vlan = 0;         // of all packets; 0: untagged
+  uint8_t dscp = 0;          // of sent packets
+  bool entropy = false;      // the UDP source port tells flows apart; all peers must use dpdk:
   std::string eal = {};      // further arguments of EAL, separated by spaces
   SettingList options = {};  // the options as they were read, for PortFacts::settings
 

@@ -11,17 +11,19 @@
 
 namespace urma::jetty {
 
+// Counts what became of requests since the device was opened. `Target` writes it; only the thread
+// that runs the engine reads it.
 struct TargetCounters {
-  uint64_t executed = 0;  // slices
-  uint64_t refused = 0;
-  uint64_t not_ready = 0;
-  uint64_t repeated = 0;           // slices that were executed before
-  uint64_t withdrawn = 0;          // fillers
-  uint64_t malformed = 0;          // malformed requests
-  uint64_t unheard = 0;            // slices of peers that are being ignored
-  uint64_t parked = 0;             // slices that were parked until their turn
-  uint64_t too_early = 0;          // slices refused before their turn, to be sent again
-  uint64_t datagrams = 0;          // delivered
+  uint64_t executed = 0;   // slices
+  uint64_t refused = 0;    // slices answered with an error: no right, no such Jetty, bad length
+  uint64_t not_ready = 0;  // slices whose receiver had no receive posted
+  uint64_t repeated = 0;   // slices that were executed before
+  uint64_t withdrawn = 0;  // fillers
+  uint64_t malformed = 0;  // malformed requests
+  uint64_t unheard = 0;    // slices of peers that are being ignored
+  uint64_t parked = 0;     // slices that were parked until their turn
+  uint64_t too_early = 0;  // slices refused before their turn, to be sent again
+  uint64_t datagrams = 0;  // delivered
   uint64_t datagrams_dropped = 0;  // no receive slot, no such Jetty, or a wrong token
 };
 
