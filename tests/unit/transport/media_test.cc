@@ -1,6 +1,8 @@
 // Tests the two media, the ingress of each, and datagrams, without a simulator: there is one
 // device, and the test plays its peers.
 
+#include "tests/unit/transport/fake_ways.h"
+#include "tests/unit/transport/noted_source.h"
 #include "tests/unit/transport/rtp_parts.h"
 #include "transport/ingress.h"
 
@@ -11,33 +13,8 @@ using namespace std::chrono_literals;
 using transport::CtpIngress;
 using transport::CtpMedium;
 using transport::Datagrams;
-using transport::PacketSlot;
 using transport::Peer;
 using transport::RtpIngress;
-
-class Source final : public transport::PacketSource {
- public:
-  void write(std::span<PacketSlot> packets) override {
-    for (PacketSlot& packet : packets) {
-      std::memset(packet.frame->head + packet.frame->head_bytes, 0, 16);
-      packet.frame->head_bytes = static_cast<uint8_t>(packet.frame->head_bytes + 16);
-    }
-  }
-};
-
-// Shared-memory windows without memory: the test sets the state that they report.
-class FakeWays final : public Ways {
- public:
-  uint32_t way_to(const Endpoint&) const override { return 0; }
-  bool reserve(uint32_t, uint32_t) override { return room; }
-  std::byte* begin(uint32_t, uint32_t) override { return nullptr; }
-  void end() override {}
-  void notify() override {}
-  State state(uint32_t) override { return now; }
-
-  bool room = true;
-  State now;
-};
 
 struct CtpParts : Parts<CtpMedium> {
   explicit CtpParts(FakeWays& fake) : Parts(settings_for(fake), sink) {}
@@ -178,7 +155,7 @@ TEST_CASE(
   reset.echoed_psn = peer.first_psn;
   CHECK_FALSE(parts.medium.may_have_sent(*peer.channel, reset));  // no packet was sent yet
   REQUIRE(peer.channel->offer({1, 0}, transport::Class::request, 100));
-  Source source;
+  NotedSource source;
   TxFrame* frame = nullptr;
   REQUIRE(parts.frames.lend({&frame, 1}) == 1);
   REQUIRE(parts.medium.fill(source, {&frame, 1}, parts.now) == 1);
@@ -246,7 +223,7 @@ TEST_CASE("CTP: no packet leaves to an address while a peer there is asked for a
   CtpParts parts(ways);
   Peer& peer = parts.linked(2);
   REQUIRE(peer.channel->offer({1, 0}, transport::Class::request, 10));
-  Source source;
+  NotedSource source;
   TxFrame* frame = nullptr;
   REQUIRE(parts.frames.lend({&frame, 1}) == 1);
   peer.opening = true;

@@ -23,7 +23,9 @@ class NotedSink final : public transport::PacketSink {
       bytes.emplace_back(packet.bytes.begin(), packet.bytes.end());
     }
   }
-  void delivered(PeerId, std::span<const transport::SliceRef>, Time) override {}
+  void delivered(PeerId, std::span<const transport::SliceRef> slices, Time) override {
+    for (const transport::SliceRef slice : slices) delivered_slots.push_back(slice.slot);
+  }
   void up(PeerId, transport::Channel&, Time) override { ++ups; }
   void down(PeerId, transport::Why why, Time) override { downs.push_back(why); }
   void path(PeerId, uint8_t, transport::PathIs now) override { paths.push_back(now); }
@@ -34,6 +36,7 @@ class NotedSink final : public transport::PacketSink {
   std::vector<transport::PathIs> paths;
   std::vector<transport::Received> accepted;
   std::vector<std::vector<std::byte>> bytes;
+  std::vector<uint32_t> delivered_slots;
 };
 
 // Everything that a part of a transport uses, so that one part can be tested alone: the device is
