@@ -5,6 +5,7 @@
 #include <string>
 
 #include "drivers/dpdk/loader.h"
+#include "tests/drivers/opening.h"
 #include "tests/drivers/ports.h"
 
 namespace urma::test {
@@ -21,12 +22,6 @@ inline std::string vhost(const std::string& options = "") {
 }
 inline std::string virtio_user(const std::string& options = "") {
   return "dpdk:net_virtio_user0,path=" + socket_path() + "?ip=10.9.0.2/24" + options;
-}
-
-inline Result<std::unique_ptr<drivers::PacketPort>> try_open_dpdk(std::string_view text) {
-  const auto device = drivers::parse_device_string(text);
-  if (!device) return device.error();
-  return drivers::open_port(*device);
 }
 
 // Returns the number of packet buffers that closed ports have lost.

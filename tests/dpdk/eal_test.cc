@@ -88,18 +88,18 @@ TEST_CASE("many threads in turn may run a port") {
 
 TEST_CASE("a second device uses the same EAL, and cannot change its arguments") {
   PortPair ports(ring_end(0), ring_end(1));
-  const auto other = try_open_dpdk("dpdk:net_null0?ip=10.9.0.3/24&eal=-m 64");
+  const auto other = try_open_port("dpdk:net_null0?ip=10.9.0.3/24&eal=-m 64");
   REQUIRE_FALSE(other.ok());
   CHECK(other.status() == Status::invalid_argument);
   CHECK(other.error().message.find("Fix: leave eal= out") != std::string::npos);
-  CHECK(try_open_dpdk("dpdk:net_null0?ip=10.9.0.3/24").ok());
+  CHECK(try_open_port("dpdk:net_null0?ip=10.9.0.3/24").ok());
 }
 
 TEST_CASE("a child of the process that started EAL cannot use it, and does no harm") {
   PortPair ports(ring_end(0), ring_end(1));
   const pid_t child = fork();
   if (child == 0) {
-    const auto port = try_open_dpdk("dpdk:net_null0?ip=10.9.0.3/24");
+    const auto port = try_open_port("dpdk:net_null0?ip=10.9.0.3/24");
     ports.a.reset();
     ports.b.reset();
     _exit(port.status() == Status::forked ? 0 : 1);

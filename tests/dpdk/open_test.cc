@@ -6,18 +6,6 @@
 namespace urma::test {
 namespace {
 
-void check_refused(const std::string& device, Status status, std::string_view says) {
-  INFO(device);
-  const auto port = try_open_dpdk(device);
-  REQUIRE_FALSE(port.ok());
-  INFO(port.error().message);
-  CHECK(port.status() == status);
-  CHECK(port.error().message.find(says) != std::string::npos);
-  const size_t fix = port.error().message.find("Fix: ");
-  CHECK(fix != std::string::npos);
-  CHECK(port.error().message.find("Fix: ", fix + 1) == std::string::npos);
-}
-
 TEST_CASE("device strings that name no port, or a wrong address, are refused") {
   const Status wrong = Status::invalid_argument;
   check_refused("dpdk:", wrong, "the port is missing");
@@ -45,7 +33,7 @@ TEST_CASE("ports that DPDK cannot make are refused with what DPDK says") {
 }
 
 TEST_CASE("a port, or an end of a pair, that is in use is refused") {
-  const auto first = try_open_dpdk("dpdk:net_null0?ip=10.9.0.1/24");
+  const auto first = try_open_port("dpdk:net_null0?ip=10.9.0.1/24");
   REQUIRE(first.ok());
   check_refused("dpdk:net_null0?ip=10.9.0.2/24", Status::address_in_use, "another number");
   PortPair ports(ring_end(0), ring_end(1));
@@ -64,7 +52,7 @@ TEST_CASE("an MTU or a number of queues that the port does not have is refused")
 }
 
 TEST_CASE("without ip= the address is derived from the MAC address") {
-  const auto port = try_open_dpdk("dpdk:net_null0");
+  const auto port = try_open_port("dpdk:net_null0");
   REQUIRE(port.ok());
   const Endpoint self = (*port)->facts().self;
   CHECK(to_string(self.address).starts_with("fd55:4201::"));

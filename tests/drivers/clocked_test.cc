@@ -3,6 +3,7 @@
 
 #include "drivers/sim/network.h"
 #include "tests/catch.h"
+#include "tests/drivers/opening.h"
 #include "tests/drivers/ports.h"
 #include "tests/drivers/window_file.h"
 

@@ -92,12 +92,6 @@ class Intruder {
   std::byte* base_;
 };
 
-inline Result<std::unique_ptr<drivers::PacketPort>> try_open_port(std::string_view text) {
-  const auto device = drivers::parse_device_string(text);
-  if (!device) return device.error();
-  return drivers::open_port(*device);
-}
-
 // Runs `function` in a process of its own. Returns its result, 0 to 255, or -1 if a signal has
 // ended the process.
 template <class Function>

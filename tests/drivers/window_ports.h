@@ -5,24 +5,11 @@
 #include <memory>
 #include <string>
 
-#include "tests/catch.h"
+#include "tests/drivers/opening.h"
 #include "tests/drivers/ports.h"
 #include "tests/drivers/window_file.h"
 
 namespace urma::test {
-
-// Tries to open the device, which must fail with one cure and a message that contains `says`.
-inline void check_refused(const std::string& device, Status status, std::string_view says) {
-  INFO(device);
-  const auto port = try_open_port(device);
-  REQUIRE_FALSE(port.ok());
-  INFO(port.error().message);
-  CHECK(port.status() == status);
-  CHECK(port.error().message.find(says) != std::string::npos);
-  const size_t fix = port.error().message.find("Fix: ");
-  CHECK(fix != std::string::npos);
-  CHECK(port.error().message.find("Fix: ", fix + 1) == std::string::npos);
-}
 
 inline std::unique_ptr<drivers::PacketPort> open_port_at(const WindowFile& window) {
   return PortPair::open(window.device(""));

@@ -5,13 +5,9 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
-#include <functional>
-#include <string>
-#include <unordered_set>
-#include <vector>
 
 #include "tests/catch.h"
+#include "tests/exhaustive/explored.h"
 
 namespace urma::test::bell {
 namespace {
@@ -68,7 +64,6 @@ struct State {
     uint8_t brought;
   } bringer[bringers];
 };
-static_assert(std::has_unique_object_representations_v<State>);
 
 class Explorer {
  public:
@@ -77,9 +72,8 @@ class Explorer {
   // Returns whether the sleeper may sleep for ever although a living bringer has brought something.
   bool misses_something() {
     visit(State{});
-    while (!open_.empty()) {
-      const State state = open_.back();
-      open_.pop_back();
+    while (!explored_.done()) {
+      const State state = explored_.take();
       if (is_lost(state)) return true;
       step_sleeper(state);
       for (uint8_t who = 0; who < bringers; ++who) step_bringer(state, who);
@@ -87,16 +81,12 @@ class Explorer {
     }
     return false;
   }
-  size_t states() const { return known_.size(); }
+  size_t states() const { return explored_.states(); }
 
  private:
   static constexpr uint8_t sleepers_queue = bringers;
 
-  void visit(const State& state) {
-    std::string bytes(sizeof state, '\0');
-    std::memcpy(bytes.data(), &state, sizeof state);
-    if (known_.insert(std::move(bytes)).second) open_.push_back(state);
-  }
+  void visit(const State& state) { explored_.visit(state); }
 
   // Returns whether the sleeper has missed something, and only a spurious wake-up can still wake
   // it.
@@ -233,8 +223,7 @@ class Explorer {
   }
 
   const Rules rules_;
-  std::unordered_set<std::string> known_;
-  std::vector<State> open_;
+  Explored<State> explored_;
 };
 
 bool misses_something(const Rules& rules) {

@@ -4,13 +4,9 @@
 // covers late ones.
 
 #include <cstdint>
-#include <cstring>
-#include <string>
-#include <type_traits>
-#include <unordered_set>
-#include <vector>
 
 #include "tests/catch.h"
+#include "tests/exhaustive/explored.h"
 
 namespace urma::test::hand_over {
 namespace {
@@ -74,7 +70,6 @@ struct State {
   uint8_t timer_fires;
   uint8_t polled;
 };
-static_assert(std::has_unique_object_representations_v<State>);
 
 class Explorer {
  public:
@@ -82,9 +77,8 @@ class Explorer {
 
   bool misses_something() {
     visit(State{});
-    while (!open_.empty()) {
-      const State state = open_.back();
-      open_.pop_back();
+    while (!explored_.done()) {
+      const State state = explored_.take();
       moved_ = false;
       step_service(state);
       step_application(state);
@@ -93,14 +87,12 @@ class Explorer {
     }
     return false;
   }
-  size_t states() const { return known_.size(); }
+  size_t states() const { return explored_.states(); }
 
  private:
   void visit(const State& state) {
     moved_ = true;
-    std::string bytes(sizeof state, '\0');
-    std::memcpy(bytes.data(), &state, sizeof state);
-    if (known_.insert(std::move(bytes)).second) open_.push_back(state);
+    explored_.visit(state);
   }
   void service_goes(State state, uint8_t to) {
     state.service = to;
@@ -258,8 +250,7 @@ class Explorer {
 
   const Rules rules_;
   bool moved_ = false;
-  std::unordered_set<std::string> known_;
-  std::vector<State> open_;
+  Explored<State> explored_;
 };
 
 TEST_CASE(
