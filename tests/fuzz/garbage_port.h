@@ -7,8 +7,8 @@
 
 namespace urma::fuzz {
 
-// A port that owns another port, and lets garbage arrive between its packets, from true and false
-// addresses. No test network lets an outsider do that.
+// A port that owns another port, and lets garbage arrive between its packets, from genuine
+// and forged addresses. No test network lets an outsider do that.
 class GarbagePort final : public drivers::PacketPort {
  public:
   struct Counts {

@@ -14,17 +14,17 @@ using namespace std::chrono_literals;
 using congestion::ControllerKind;
 using congestion::Feedback;
 
-// The life of one channel, as all controllers see it: eight phases of forty events each.
-class Life {
+// The same events for each controller, as those of one channel: eight phases of forty events each.
+class ChannelEvents {
  public:
-  explicit Life(const ControllerKind& kind)
+  explicit ChannelEvents(const ControllerKind& kind)
       : kind_(kind),
         controller_(*kind.make(storage_.data(), {.packet_bytes = 4096,
                                                  .limit_bytes = 1 << 20,
                                                  .bytes_per_second = 12.5e9,
                                                  .base_rtt = 8us,
                                                  .seed = 1})) {}
-  ~Life() { controller_.~Controller(); }
+  ~ChannelEvents() { controller_.~Controller(); }
 
   // Returns a line for each tenth event: the window, and the time until the next departure.
   std::string curve() {
@@ -103,7 +103,7 @@ class Life {
 
 std::string all_curves() {
   std::string all;
-  for (const ControllerKind& kind : congestion::controllers()) all += Life(kind).curve();
+  for (const ControllerKind& kind : congestion::controllers()) all += ChannelEvents(kind).curve();
   return all;
 }
 

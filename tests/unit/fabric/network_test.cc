@@ -176,7 +176,8 @@ TEST_CASE("in a parking lot whose sources offer too much, a hop is never idle an
   }
 }
 
-TEST_CASE("a cable that is cut loses what is in its queues, on it, and sent while it is cut") {
+TEST_CASE(
+    "a cut cable loses the packets in its queues, those on it, and those that are sent later") {
   const CableKind cable{.bytes_per_second = 1'000'000'000, .delay = 10us};
   for (const uint32_t lanes : {1u, 2u}) {
     Network network(star(2, cable), {.switches = {.lanes = lanes, .addresses = 8}});
