@@ -27,7 +27,7 @@ bool names_address(const Eid& eid, const Endpoint& at) {
 
 RtpMedium::RtpMedium(const Uses& uses, const OwnPaths& own_paths)
     : MediumOf(uses, uses.settings.idle_timeout, uses.settings.packets, uses.settings.slices,
-               uses.settings.peers),
+               uses.settings.peers, uses.settings.lateness),
       own_paths_(own_paths),
       modes_(uses.settings.peers) {}
 

@@ -20,11 +20,10 @@ namespace urma::transport {
 // modes a time-out means that packets are lost, as UB specifies it (UB 4.4.1).
 class RetransmissionTimer {
  public:
-  // `first_rtt`: the round trip measured during set-up. `lateness`: how late an end may run.
-  RetransmissionTimer(Duration first_rtt, Duration lateness) : rtt_(first_rtt), waits_(lateness) {}
+  // `first_rtt`: the round trip measured during set-up.
+  explicit RetransmissionTimer(Duration first_rtt) : rtt_(first_rtt) {}
 
   const RttEstimator& rtt() const { return rtt_; }
-  const Waits& waits() const { return waits_; }
   void add(Duration sample) { rtt_.add(sample); }
 
   bool running() const { return at_ != never; }
@@ -34,12 +33,12 @@ class RetransmissionTimer {
 
   // Restarts the wait: the first packet has been sent, or packets were acknowledged and others are
   // still outstanding.
-  void start(const Retransmission& mode, Time now) {
-    const Duration patience = time_out(mode, timeouts_in_row_);
+  void start(const Retransmission& mode, const Waits& waits, Time now) {
+    const Duration patience = time_out(mode, waits, timeouts_in_row_);
     at_ = now + patience;
     probe_next_ = false;
     if (mode.trigger != Retransmission::Trigger::rack) return;
-    const Duration until_probe = std::max(probe_after(), late_.tolerated());
+    const Duration until_probe = std::max(probe_after(waits), late_.tolerated());
     probe_next_ = timeouts_in_row_ == 0 && until_probe < patience;
     if (probe_next_) at_ = now + until_probe;
   }
@@ -51,20 +50,20 @@ class RetransmissionTimer {
     time_out,  // mode rack: send the first packets again, as questions; else all are lost
   };
   // Returns what the channel has to do now, and starts the next wait if that is not `none`.
-  Action expire(const Retransmission& mode, Time now) {
+  Action expire(const Retransmission& mode, const Waits& waits, Time now) {
     if (now < at_) return Action::none;
     if (mode.trigger == Retransmission::Trigger::rack) asked_at_ = now;
     if (probe_next_) {
       probe_next_ = false;
       // The time-out stays where it was, but leaves enough time for the answer to the probe.
-      const Duration rest = time_out(mode, 0) - probe_after();
+      const Duration rest = time_out(mode, waits, 0) - probe_after(waits);
       at_ = now + std::max(rest, 2 * rtt_.smoothed());
       return Action::probe;
     }
     if (timeouts_in_row_ < UINT16_MAX) ++timeouts_in_row_;
     // The tolerance for a late peer extends only the first wait: this silence may have another
     // cause.
-    at_ = now + transport::time_out(mode, rtt_, timeouts_in_row_, least_timeout());
+    at_ = now + transport::time_out(mode, rtt_, timeouts_in_row_, least_timeout(waits));
     return Action::time_out;
   }
 
@@ -82,13 +81,13 @@ class RetransmissionTimer {
   // `oldest_first_copy`: when the oldest newly acknowledged packet left, of those that were sent
   // once. Returns true if there was a time-out and it was right: packets were lost, and the network
   // may be congested.
-  bool settle(std::optional<bool> answered, Time oldest_first_copy, Time now) {
+  bool settle(std::optional<bool> answered, Time oldest_first_copy, const Waits& waits, Time now) {
     if (asked_at_ == Time{}) return false;
     const bool arrived = oldest_first_copy < asked_at_;
     const bool in_time = answered.value_or(false) && !arrived;
     // An acknowledgement that is not much later is not a sign of a late peer: the one before may
     // have been lost.
-    const bool late = !in_time && now - asked_at_ > waits_.late_after();
+    const bool late = !in_time && now - asked_at_ > waits.late_after();
     if (!answered && !arrived) return false;
     if (in_time || late) late_.learn(late);
     asked_at_ = {};
@@ -100,14 +99,15 @@ class RetransmissionTimer {
   // A running peer answers a question immediately. An acknowledgement later than this is not an
   // answer: the peer was not running.
   Duration longest_answer() const { return 2 * rtt_.smoothed() + answer_slack; }
-  Duration time_out(const Retransmission& mode, unsigned tries) const {
-    return transport::time_out(mode, rtt_, tries, std::max(late_.tolerated(), least_timeout()));
+  Duration time_out(const Retransmission& mode, const Waits& waits, unsigned tries) const {
+    return transport::time_out(mode, rtt_, tries,
+                               std::max(late_.tolerated(), least_timeout(waits)));
   }
 
  private:
-  Duration least_timeout() const { return waits_.least_timeout(rtt_.smoothed()); }
-  Duration probe_after() const {
-    return transport::probe_after(rtt_, waits_.answer_delay(rtt_.smoothed()));
+  Duration least_timeout(const Waits& waits) const { return waits.least_timeout(rtt_.smoothed()); }
+  Duration probe_after(const Waits& waits) const {
+    return transport::probe_after(rtt_, waits.answer_delay(rtt_.smoothed()));
   }
 
   // The time in which a processor wakes up for a packet.
@@ -119,7 +119,6 @@ class RetransmissionTimer {
   uint16_t timeouts_in_row_ = 0;
   bool probe_next_ = false;  // whether the next expiry sends a probe
   LatenessTolerance late_;
-  Waits waits_;
 };
 
 }  // namespace urma::transport

@@ -5,6 +5,7 @@
 #include "transport/pools.h"
 #include "transport/rtp/received_window.h"
 #include "transport/rtp/sent_window.h"
+#include "transport/rtp/waits.h"
 #include "wire/icrc.h"
 
 namespace urma::transport {
@@ -15,17 +16,26 @@ struct SentBurst {
   std::array<Psn, Burst::capacity> psns;
 };
 
-// Memory that all RTP channels of a device share. The medium owns it; only the engine thread uses
-// it.
+// All RTP channels of a device share this: memory, and how long they wait. The medium owns it; only
+// the engine thread uses it.
 struct RtpPools : Pools {
+  // No port is taken for more punctual than this. In virtual time an end runs late only if it is
+  // stopped, and then its peers wait as over `udp:`.
+  static constexpr Duration least_lateness = std::chrono::milliseconds(1);
+
   SentWindow::Pool sent;
   ReceivedWindow::Pool bitmaps;
   SentBurst sent_burst;
   IcrcPrefix prefix;  // of the packets sent last: their addresses and sizes recur
+  const Waits waits;
 
-  // `packets`: how many may be in flight over all channels.
-  RtpPools(uint32_t packets, uint32_t slices, uint32_t channels)
-      : Pools(slices, channels), sent(packets / 32 + channels), bitmaps(channels), sent_burst() {}
+  // `packets`: how many may be in flight over all channels. `lateness`: how late an end may run.
+  RtpPools(uint32_t packets, uint32_t slices, uint32_t channels, Duration lateness = least_lateness)
+      : Pools(slices, channels),
+        sent(packets / 32 + channels),
+        bitmaps(channels),
+        sent_burst(),
+        waits(std::max(lateness, least_lateness)) {}
 };
 
 }  // namespace urma::transport

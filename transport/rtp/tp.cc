@@ -18,10 +18,6 @@ namespace {
 constexpr uint32_t questions = 4;
 constexpr uint32_t most_questions = 64;
 
-// No port is taken for more punctual than this. In virtual time an end runs late only if it is
-// stopped, and then its peers wait as over `udp:`.
-constexpr Duration least_lateness = std::chrono::milliseconds(1);
-
 constexpr SliceRef no_slice{};
 
 // With several paths, each of them has its own congestion window, and the channel's window limits
@@ -92,7 +88,7 @@ Tp::Tp(uint32_t index, const TpSettings& settings, RtpPools& pools, Counters& co
       send_window_(std::min(settings.send_window, ReceivedWindow::max_window)),
       losses_(settings.first_sent),
       next_tpmsn_(settings.first_sent.wire()),
-      timer_(settings.first_rtt, std::max(settings.lateness, least_lateness)),
+      timer_(settings.first_rtt),
       reports_given_(settings.gives),
       receipts_(settings.first_received, *settings.mode, settings.peers_mode) {
   routes().open(
@@ -199,7 +195,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   bool timed_out = false;
   if (news.bytes > 0) {
     timed_out = asks_at_time_out(mode_, routes().several()) &&
-                timer_.settle(news.answered, news.oldest_first_copy, now);
+                timer_.settle(news.answered, news.oldest_first_copy, pools_.waits, now);
     last_progress_ = now;
   }
   if (news.in_vain) pacer_.handle(congestion::Spurious{.now = now});
@@ -240,7 +236,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   const bool moved = mode_.trigger != Retransmission::Trigger::timeout || sent_.first() != first;
   if (news.bytes > 0 && moved) {
     timer_.reset();
-    sent_.empty() ? timer_.stop() : timer_.start(mode_, now);
+    sent_.empty() ? timer_.stop() : timer_.start(mode_, pools_.waits, now);
   }
   URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
 }
@@ -332,7 +328,7 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
   }
   keep_alive_due_ = false;
   routes().used(now);
-  if (!timer_.running()) timer_.start(mode_, now);
+  if (!timer_.running()) timer_.start(mode_, pools_.waits, now);
   URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
   return plan.count;
 }
@@ -502,7 +498,7 @@ void Tp::fill_ack(TxFrame& frame) {
 
 Time Tp::next_deadline() const {
   Time at = std::min(timer_.deadline(), losses_.deadline());
-  at = std::min(at, receipts_.deadline(mode_, timer_.waits(), rtt()));
+  at = std::min(at, receipts_.deadline(mode_, pools_.waits, rtt()));
   at = std::min(at, routes().next_deadline());
   const bool paced = pacer_.paces(routes());
   if (paced && can_send(never)) {
@@ -539,7 +535,8 @@ void Tp::handle_time_out(Time now) {
   // A peer that reports which packets it has may still report those that left less than a round
   // trip ago.
   const bool tells = mode_.scope == Retransmission::Scope::selective;
-  const Duration least_age = tells ? std::min(rtt(), timer_.time_out(mode_, 0) / 2) : Duration{};
+  const Duration least_age =
+      tells ? std::min(rtt(), timer_.time_out(mode_, pools_.waits, 0) / 2) : Duration{};
   note_lost(sent_.mark_all_lost(least_age, now, pools_.sent), true, now);
 }
 
@@ -553,7 +550,7 @@ std::optional<Why> Tp::handle_timer(Time now) {
   const bool waits =
       pacer_.paces(routes()) && sent_.inflight_bytes() == 0 && sent_.lost_packets() > 0;
   if (waits && now >= timer_.deadline()) timer_.stop();
-  switch (timer_.expire(mode_, now)) {
+  switch (timer_.expire(mode_, pools_.waits, now)) {
     case RetransmissionTimer::Action::none:
       break;
     case RetransmissionTimer::Action::probe:

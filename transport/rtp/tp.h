@@ -72,7 +72,7 @@ class Tp final : public PacketChannel {
   // PacketChannel. Lost packets leave first, then answers, then requests.
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) override;
   bool owes_ack(Time now) const override {
-    return receipts_.due(mode_, timer_.waits(), rtt(), now) ||
+    return receipts_.due(mode_, pools_.waits, rtt(), now) ||
            (reports_given_.any() && routes().reports().due(reports_given_));
   }
   // A CNP leaves before the acknowledgement, which then is still owed. With several routes, each
@@ -129,7 +129,7 @@ class Tp final : public PacketChannel {
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
   void end_frame(TxFrame& frame, uint8_t route) const;
   LossDetection::Times packet_times() const {
-    return {rtt(), routes().spread(timer_.waits(), rtt())};
+    return {rtt(), routes().spread(pools_.waits, rtt())};
   }
   void note_lost(uint64_t bytes, bool timed_out, Time now);
   [[gnu::cold]] void handle_time_out(Time now);

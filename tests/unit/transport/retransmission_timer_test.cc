@@ -7,35 +7,38 @@ namespace {
 
 using namespace std::chrono_literals;
 using transport::RetransmissionTimer;
+using transport::Waits;
 using Action = RetransmissionTimer::Action;
+
+const Waits waits(1ms);  // as over udp
 
 // A timer with a round trip of 40 us: it probes after 480 us, and times out after 1 ms.
 struct Waiting {
-  RetransmissionTimer timer{40us, 1ms};
+  RetransmissionTimer timer{40us};
   Time now{1s};
 
   Waiting() {
     for (int i = 0; i < 100; ++i) timer.add(40us);
-    timer.start(sel_rack, now);
+    timer.start(sel_rack, waits, now);
   }
   Action expire() {
     now = timer.deadline();
-    return timer.expire(sel_rack, now);
+    return timer.expire(sel_rack, waits, now);
   }
   // Lets the peer answer this long after the last question, because it was not running; all packets
   // have arrived.
   void answer_after(Duration late) {
     now += late;
-    CHECK_FALSE(timer.settle(late < timer.longest_answer(), now - late - 1ms, now));
+    CHECK_FALSE(timer.settle(late < timer.longest_answer(), now - late - 1ms, waits, now));
     timer.reset();
-    timer.start(sel_rack, now);
+    timer.start(sel_rack, waits, now);
   }
 };
 
 TEST_CASE("retransmission timer: a probe, and time-outs that each wait twice as long") {
   Waiting one;
   const Time begun = one.now;
-  CHECK(one.timer.expire(sel_rack, begun) == Action::none);
+  CHECK(one.timer.expire(sel_rack, waits, begun) == Action::none);
   CHECK(one.expire() == Action::probe);
   CHECK(one.now == begun + 480us);
   CHECK(one.expire() == Action::time_out);
@@ -49,13 +52,14 @@ TEST_CASE(
     "retransmission timer: a prompt answer to a retransmission shows that packets were lost") {
   Waiting one;
   one.expire();
-  CHECK_FALSE(one.timer.settle(true, never, one.now + 40us));  // only a probe: no congestion yet
-  one.timer.start(sel_rack, one.now);
+  CHECK_FALSE(
+      one.timer.settle(true, never, waits, one.now + 40us));  // only a probe: no congestion yet
+  one.timer.start(sel_rack, waits, one.now);
   one.expire();
   one.expire();
-  CHECK(one.timer.settle(true, never, one.now + 40us));
+  CHECK(one.timer.settle(true, never, waits, one.now + 40us));
   // A question is judged only once.
-  CHECK_FALSE(one.timer.settle(true, never, one.now + 40us));
+  CHECK_FALSE(one.timer.settle(true, never, waits, one.now + 40us));
 }
 
 TEST_CASE("retransmission timer: the arrival of first copies shows that no packet was lost") {
@@ -63,13 +67,14 @@ TEST_CASE("retransmission timer: the arrival of first copies shows that no packe
     Waiting one;
     one.expire();
     one.expire();
-    CHECK_FALSE(one.timer.settle(true, one.now - 1ms, one.now + late));
+    CHECK_FALSE(one.timer.settle(true, one.now - 1ms, waits, one.now + late));
     CHECK(one.timer.peer_was_late() == (late > 1ms));
   }
   Waiting one;
   one.expire();
   one.expire();
-  CHECK(one.timer.settle(true, one.now + 1us, one.now + 40us));  // it left after the question
+  CHECK(
+      one.timer.settle(true, one.now + 1us, waits, one.now + 40us));  // it left after the question
 }
 
 TEST_CASE("retransmission timer: the wait for a late peer grows to 16 ms, and shrinks at losses") {
@@ -82,7 +87,7 @@ TEST_CASE("retransmission timer: the wait for a late peer grows to 16 ms, and sh
   }
   for (const Duration expected : {8ms, 4ms, 2ms, 1ms}) {
     one.timer.note_lost();
-    CHECK(one.timer.time_out(sel_rack, 0) == expected);
+    CHECK(one.timer.time_out(sel_rack, waits, 0) == expected);
   }
   one.timer.note_lost();
   CHECK_FALSE(one.timer.peer_was_late());
@@ -112,17 +117,17 @@ TEST_CASE("retransmission timer: only the first time-out of a peer that was late
 
 TEST_CASE("retransmission timer: an answer takes two round trips and 100 us at most") {
   for (const Duration rtt : {Duration(10us), Duration(40us), Duration(20ms)}) {
-    CHECK(RetransmissionTimer(rtt, 1ms).longest_answer() == 2 * rtt + 100us);
+    CHECK(RetransmissionTimer(rtt).longest_answer() == 2 * rtt + 100us);
   }
 }
 
 TEST_CASE("retransmission timer: the answer to a probe has two round trips before the time-out") {
   // The probe is sent after 900 us, 100 us before the time-out would be.
-  RetransmissionTimer timer(250us, 1ms);
+  RetransmissionTimer timer(250us);
   for (int i = 0; i < 100; ++i) timer.add(250us);
   const Time begun(1s);
-  timer.start(sel_rack, begun);
-  REQUIRE(timer.expire(sel_rack, timer.deadline()) == Action::probe);
+  timer.start(sel_rack, waits, begun);
+  REQUIRE(timer.expire(sel_rack, waits, timer.deadline()) == Action::probe);
   CHECK(timer.deadline() == begun + 900us + 500us);
 }
 
@@ -131,20 +136,20 @@ TEST_CASE("retransmission timer: news of packets sent after the question does no
   one.expire();
   REQUIRE(one.expire() == Action::time_out);
   // Neither a question nor a packet that left before it is acknowledged.
-  CHECK_FALSE(one.timer.settle(std::nullopt, one.now + 1us, one.now + 5ms));
+  CHECK_FALSE(one.timer.settle(std::nullopt, one.now + 1us, waits, one.now + 5ms));
   CHECK_FALSE(one.timer.peer_was_late());
-  CHECK_FALSE(one.timer.settle(std::nullopt, never, one.now + 5ms));
+  CHECK_FALSE(one.timer.settle(std::nullopt, never, waits, one.now + 5ms));
   CHECK_FALSE(one.timer.peer_was_late());
-  CHECK(one.timer.settle(true, never, one.now + 6ms));
+  CHECK(one.timer.settle(true, never, waits, one.now + 6ms));
 }
 
 TEST_CASE("retransmission timer: other modes ask no questions") {
   for (const Retransmission& mode : {sel_fast, sel_timeout, gbn_fast, gbn_timeout}) {
-    RetransmissionTimer timer(40us, 1ms);
-    timer.start(mode, Time(1s));
-    CHECK(timer.expire(mode, timer.deadline()) == Action::time_out);
-    CHECK_FALSE(timer.settle(true, never, timer.deadline()));
-    CHECK_FALSE(timer.settle(false, Time(1s), timer.deadline() + 20ms));
+    RetransmissionTimer timer(40us);
+    timer.start(mode, waits, Time(1s));
+    CHECK(timer.expire(mode, waits, timer.deadline()) == Action::time_out);
+    CHECK_FALSE(timer.settle(true, never, waits, timer.deadline()));
+    CHECK_FALSE(timer.settle(false, Time(1s), waits, timer.deadline() + 20ms));
     CHECK_FALSE(timer.peer_was_late());
   }
 }
