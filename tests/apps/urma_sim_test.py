@@ -43,6 +43,15 @@ def test_each_incast_without_an_end():
         assert (result["congested"] > 0) == (meter != "none"), result
 
 
+def test_marks_of_ecn_slow_both_forms_of_c_aqm():
+    """X2 and X3 have no port meter; they differ in marks alone."""
+    for cc in "caqm_w", "caqm_r":
+        without, marks = (simulated("--scenario", scenario, "--cc", cc, *SHORT)
+                          for scenario in ("X2", "X3"))
+        assert marks["marked"] > without["marked"] == 0, (without, marks)
+        assert marks["flows"] != without["flows"], marks
+
+
 def test_flows_that_end():
     result = simulated("--scenario", "I3", "--cc", "caqm_r", "--senders", "4", "--flow", "512K")
     assert result["complete"] and 1 <= result["last_over_ideal"] < 1.5, result

@@ -17,8 +17,9 @@ congestion::Needs needs_of(ReportForm form) {
   return form == ReportForm::rate ? congestion::Needs::rates : congestion::Needs::increases;
 }
 
-congestion::Feedback feedback_of(const CaqmCetph& report) {
-  if (report.switch_queue == 0) return {};
+// Switches of other vendors and marks of ECN set C without S. The guard then reduces as for ECN.
+congestion::Feedback feedback_of(const CaqmCetph& report, uint32_t packet_bytes) {
+  if (report.switch_queue == 0) return {.marked_bytes = uint64_t{report.marked} * packet_bytes};
   return {.marked_packets = report.marked,
           .increase = report.increase,
           .last_hop = report.last_hop,
@@ -81,7 +82,7 @@ void ReportsGiven::add(uint32_t bytes, Ecn ecn, Time now, const congestion::Sign
 }
 
 void ReportsGiven::add_signal(uint32_t bytes, bool ecn_marked, congestion::Signal signal) {
-  if (form_ == ReportForm::rate && ecn_marked && !signal.congested) {
+  if (ecn_marked && !signal.congested) {
     signal.congested = true;
     signal.hint = 0;
   }
@@ -148,10 +149,11 @@ std::optional<congestion::Feedback> ReportsTaken::take(HeaderView<LdcpCetph::siz
   }
   overtaken_in_row_ = 0;
   received_ = ldcp.ack_seq;
-  if (form_ == ReportForm::caqm) return feedback_of(CaqmCetph::parse(report));
   const auto most = static_cast<uint64_t>(arrived);
-  if (form_ == ReportForm::rate) {
-    congestion::Feedback news = feedback_of(RateCetph::parse(report), packet_bytes);
+  if (form_ != ReportForm::ldcp) {
+    congestion::Feedback news = form_ == ReportForm::rate
+                                    ? feedback_of(RateCetph::parse(report), packet_bytes)
+                                    : feedback_of(CaqmCetph::parse(report), packet_bytes);
     news.marked_bytes = std::min(news.marked_bytes, most);
     return news;
   }

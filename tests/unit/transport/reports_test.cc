@@ -4,6 +4,8 @@
 #include "transport/rtp/reports.h"
 
 #include <array>
+#include <cstddef>
+#include <memory>
 #include <new>
 
 #include "base/prng.h"
@@ -63,7 +65,7 @@ TEST_CASE("reports of form ldcp tell the sender of all marked bytes, whichever a
 }
 
 TEST_CASE("the first mark and the first packet without one are reported immediately") {
-  for (const ReportForm form : {ReportForm::ldcp, ReportForm::rate}) {
+  for (const ReportForm form : {ReportForm::ldcp, ReportForm::caqm, ReportForm::rate}) {
     ReportsGiven given(form);
     // Adds a packet. Returns whether a report has to leave now, and lets it leave.
     const auto reports = [&](Ecn ecn) {
@@ -145,7 +147,7 @@ TEST_CASE("reports that seem to be overtaken one after another are believed in t
 
 TEST_CASE("a report that its sender has made up marks no more bytes than it says have arrived") {
   Prng prng(2);
-  for (const ReportForm form : {ReportForm::ldcp, ReportForm::rate}) {
+  for (const ReportForm form : {ReportForm::ldcp, ReportForm::caqm, ReportForm::rate}) {
     ReportsTaken taken(form);
     uint64_t at = 0;
     for (int i = 0; i < 10'000; ++i) {
@@ -208,11 +210,58 @@ TEST_CASE("without a switch nothing was granted, and only marks of ECN count") {
     CHECK_FALSE(news.increase);
     CHECK(news.hint == 0);
   }
-  // A hop without a port meter marks, behind a switch that has granted.
+  // A hop without a port meter marks.
+  for (const ReportForm form : {ReportForm::caqm, ReportForm::rate}) {
+    const auto news = reported(form, {unanswered, {}}, Ecn::ce);
+    CHECK_FALSE(news.switched);
+    CHECK_FALSE(news.increase);
+    CHECK(news.marked_packets == 0);
+    CHECK(news.marked_bytes == 2 * 1024);
+  }
+  // It does so behind a switch that has granted. Form caqm does not tell its marks from C.
+  CHECK(reported(ReportForm::caqm, {grants, grants}, Ecn::ce).marked_packets == 2);
   const auto marked = reported(ReportForm::rate, {grants, grants}, Ecn::ce);
   CHECK(marked.switched);
   CHECK(marked.marked_packets == 0);
   CHECK(marked.marked_bytes == 2 * 1024);
+}
+
+TEST_CASE(
+    "form caqm: the C of ends and switches that do not know S reduces, their I grants nothing") {
+  // UBQ is reserved in UB, so another vendor's receiver sends 0.
+  std::array<std::byte, CaqmCetph::size> report{};
+  CaqmCetph{.ack_seq = ByteCount(100'000), .increase = true, .marked = 3, .hint = 200}.emit(report);
+  const auto foreign = ReportsTaken(ReportForm::caqm).take(report, 1024).value();
+  CHECK_FALSE(foreign.switched);
+  CHECK_FALSE(foreign.increase);
+  CHECK(foreign.hint == 0);
+  CHECK(foreign.marked_packets == 0);
+  CHECK(foreign.marked_bytes == 3 * 1024);
+  // A switch of another vendor in front of this receiver.
+  constexpr congestion::Signal refuses{.congested = true, .last_hop = true};
+  const auto refused = reported(ReportForm::caqm, {refuses, refuses});
+  CHECK_FALSE(refused.switched);
+  CHECK(refused.marked_bytes == 2 * 1024);
+
+  const congestion::ControllerKind& kind = *congestion::find_controller("caqm_w");
+  alignas(std::max_align_t) std::array<std::byte, congestion::Controller::storage> storage{};
+  congestion::Controller* controller =
+      kind.make(storage.data(), {.packet_bytes = 1024, .bytes_per_second = 1e9, .base_rtt = 100us});
+  const auto acknowledge = [&](Time now, const congestion::Feedback& feedback) {
+    controller->handle(congestion::Acknowledged{.now = now,
+                                                .rtt = 100us,
+                                                .bytes = 16 * 1024,
+                                                .inflight_bytes = controller->window_bytes(),
+                                                .sample = 100us,
+                                                .least_rtt = 100us,
+                                                .feedback = &feedback});
+  };
+  for (int i = 0; i < 8; ++i) acknowledge(Time(i * 100us), {});
+  const uint64_t grown = controller->window_bytes();
+  CHECK(grown > 16 * 1024);
+  acknowledge(Time(1ms), foreign);
+  CHECK(controller->window_bytes() < grown);
+  std::destroy_at(controller);
 }
 
 TEST_CASE("CNPs of a channel are at least 50 us apart") {
