@@ -43,10 +43,7 @@ double percent(int64_t part, int64_t whole) {
 
 CaseRun::CaseRun(Link& link, Device& device, const Case& what, const Schedule& schedule)
     : link_(link), device_(device), schedule_(schedule), side_(make_side(device, what)) {
-  if (what.limit) {
-    limit_ = make_limit(limit_kind(device.description()), side_, Place::client,
-                        device.endpoint().address);
-  }
+  if (what.limit) limit_ = make_limit(device, side_, Place::client);
   meet(device);
   std::vector<std::vector<uint32_t>> jetties(workers_.size());
   for (uint32_t i = 0; i < what.jetties; ++i) jetties[i % jetties.size()].push_back(i);

@@ -1,24 +1,38 @@
 #include "apps/urma_perf/limit.h"
 
+#include "apps/urma_perf/dpdk_limit.h"
 #include "apps/urma_perf/shm_limit.h"
 #include "apps/urma_perf/udp_limit.h"
 
 namespace urma::apps::perf {
 
-LimitKind limit_kind(std::string_view device) {
+std::string_view innermost_device(std::string_view device) {
   for (size_t end = device.find_first_of("(:"); end != device.npos && device[end] == '(';) {
     const size_t rest = device.find("):", end);
     if (rest == device.npos) break;
     device.remove_prefix(rest + 2);
     end = device.find_first_of("(:");
   }
-  return device.substr(0, device.find(':')) == "cxl" ? LimitKind::shared_memory
-                                                     : LimitKind::sockets;
+  return device.substr(0, device.find(": "));
 }
 
-std::unique_ptr<Limit> make_limit(LimitKind kind, Side& side, Place place, const Eid& address) {
+LimitKind limit_kind(std::string_view device) {
+  device = innermost_device(device);
+  const std::string_view driver = device.substr(0, device.find(':'));
+  if (driver == "cxl") return LimitKind::shared_memory;
+  return driver == "dpdk" ? LimitKind::polled_port : LimitKind::sockets;
+}
+
+std::unique_ptr<Limit> make_limit(const Device& device, Side& side, Place place) {
+  return make_limit(limit_kind(device.description()), device, side, place);
+}
+
+std::unique_ptr<Limit> make_limit(LimitKind kind, const Device& device, Side& side, Place place) {
   if (kind == LimitKind::shared_memory) return std::make_unique<ShmLimit>(side, place);
-  return std::make_unique<UdpLimit>(side, place, address);
+  if (kind == LimitKind::polled_port) {
+    return std::make_unique<DpdkLimit>(side, place, device.description());
+  }
+  return std::make_unique<UdpLimit>(side, place, device.endpoint().address);
 }
 
 }  // namespace urma::apps::perf

@@ -11,11 +11,13 @@
 namespace urma::apps::perf {
 
 // The medium by which a device moves bytes: it decides which limit the device is compared with.
-enum class LimitKind : uint8_t { sockets, shared_memory };
+enum class LimitKind : uint8_t { sockets, shared_memory, polled_port };
 
 // Decides by the driver of a device string. A device's description begins with the same word.
 // Wrappers of a driver ("fault(loss=5%):udp:") change nothing.
 LimitKind limit_kind(std::string_view device);
+// Returns the device string without its wrappers, and without what a description adds to it.
+std::string_view innermost_device(std::string_view device);
 
 // One side's part in the raw loop that a case is compared with. The loop has the same two
 // processes, memory and spinning, and moves the same amount of data in the same way, but without
@@ -53,7 +55,8 @@ class Limit {
   Histogram round_trips_;
 };
 
-// `address` is the address of the device.
-std::unique_ptr<Limit> make_limit(LimitKind kind, Side& side, Place place, const Eid& address);
+// Makes the limit with which this device is compared.
+std::unique_ptr<Limit> make_limit(const Device& device, Side& side, Place place);
+std::unique_ptr<Limit> make_limit(LimitKind kind, const Device& device, Side& side, Place place);
 
 }  // namespace urma::apps::perf

@@ -77,8 +77,7 @@ Session::Running::Running(Device& device, const Setup& setup, Jfc& completions, 
       responder(side, alone),
       begin(must(device.stats(), "statistics")) {
   if (!setup.what.limit) return;
-  limit =
-      make_limit(limit_kind(device.description()), side, Place::server, device.endpoint().address);
+  limit = make_limit(device, side, Place::server);
   limit->meet(setup.raw);
 }
 

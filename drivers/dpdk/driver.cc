@@ -78,7 +78,7 @@ void read_options(OptionReader& options, dpdk::Settings& settings) {
                 "none"});
 }
 
-Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
+Result<dpdk::Settings> settings_of(const DeviceString& device) {
   dpdk::Settings settings;
   OptionReader options(device);
   read_options(options, settings);
@@ -92,9 +92,15 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
                         "the port is missing. Fix: name a port of DPDK, for example "
                         "dpdk:net_memif0,role=server,socket=/tmp/ub.sock or dpdk:0000:3b:00.0");
   }
+  return settings;
+}
+
+Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
+  const Result<dpdk::Settings> settings = settings_of(device);
+  if (!settings) return settings.error();
   const Result<const dpdk::Plugin*> plugin = dpdk::load_plugin();
   if (!plugin) return plugin.error();
-  return (*plugin)->open(settings);
+  return (*plugin)->open(*settings);
 }
 
 constexpr Driver::Form forms[] = {
@@ -108,6 +114,20 @@ constexpr Driver::Form forms[] = {
      }}};
 
 }  // namespace
+
+namespace dpdk {
+
+Result<std::unique_ptr<RawPort>> open_raw_port(std::string_view device, uint64_t number) {
+  const Result<DeviceString> parsed = parse_device_string(device);
+  if (!parsed) return parsed.error();
+  const Result<Settings> settings = settings_of(*parsed);
+  if (!settings) return settings.error();
+  const Result<const Plugin*> plugin = load_plugin();
+  if (!plugin) return plugin.error();
+  return (*plugin)->open_raw(*settings, number);
+}
+
+}  // namespace dpdk
 
 extern const Driver dpdk_driver;
 const Driver dpdk_driver = {

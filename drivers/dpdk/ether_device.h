@@ -46,6 +46,7 @@ class EtherDevice {
   // Looks at the link, seldom, and restarts the port if it cannot go on by itself. Returns true
   // when the link has come up.
   bool tend(Time now);
+  bool link_is_up() const;
 
   struct Counts {
     uint64_t dropped = 0;   // packets dropped while the link was down or stuck
@@ -68,7 +69,6 @@ class EtherDevice {
   bool start();
   void stop();
   void remove();
-  bool link_is_up() const;
 
   // absent: the port was removed; stopped: it cannot start before its peer is there.
   enum class State : uint8_t { absent, stopped, started };

@@ -1,13 +1,16 @@
 #include "drivers/dpdk/plugin.h"
 
 #include "drivers/dpdk/dpdk_port.h"
+#include "drivers/dpdk/ether_raw_port.h"
 
 namespace urma::drivers::dpdk {
 
 extern "C" __attribute__((visibility("default"))) PluginFunction urma_dpdk_plugin;
 const Plugin* urma_dpdk_plugin() {
-  static constexpr Plugin plugin = {
-      .stamp = URMA_DPDK_STAMP, .open = DpdkPort::open, .leaked = MbufPool::missing};
+  static constexpr Plugin plugin = {.stamp = URMA_DPDK_STAMP,
+                                    .open = DpdkPort::open,
+                                    .open_raw = EtherRawPort::open,
+                                    .leaked = MbufPool::missing};
   return &plugin;
 }
 

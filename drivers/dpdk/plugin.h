@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "drivers/dpdk/raw_port.h"
 #include "drivers/dpdk/settings.h"
 
 namespace urma::drivers::dpdk {
@@ -13,6 +14,8 @@ struct Plugin {
   const char* stamp;
   // Errors: those of urma::open.
   Result<std::unique_ptr<PacketPort>> (*open)(const Settings& settings);
+  // As open_raw_port, for a device with these settings.
+  Result<std::unique_ptr<RawPort>> (*open_raw)(const Settings& settings, uint64_t number);
   // Returns the number of packet buffers that ports of this process lost before they closed. For
   // tests: it is always 0.
   uint64_t (*leaked)();

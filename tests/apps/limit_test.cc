@@ -18,7 +18,7 @@ struct End {
         side(device, what, place, std::array{&completions}) {}
 
   std::unique_ptr<Limit> limit(LimitKind kind, Place place) {
-    return make_limit(kind, side, place, device.endpoint().address);
+    return make_limit(kind, device, side, place);
   }
 
   Device device;

@@ -198,6 +198,10 @@ TEST_CASE("the driver of a device string decides what it is compared with") {
           LimitKind::shared_memory);
   REQUIRE(limit_kind("fault(dup=1%):cxl:") == LimitKind::shared_memory);
   REQUIRE(limit_kind("fault(dup=1%):fault(loss=1%):cxl:") == LimitKind::shared_memory);
+  REQUIRE(limit_kind("pcap(f):dpdk:net_memif0,role=server?ip=10.9.0.1: net_memif0") ==
+          LimitKind::polled_port);
+  REQUIRE(innermost_device("fault(loss=1%):dpdk:net_ring0?eal=-m 64: net_ring0 at 10.9.0.1") ==
+          "dpdk:net_ring0?eal=-m 64");
   REQUIRE(limit_kind("") == LimitKind::sockets);
   REQUIRE(limit_kind("fault(") == LimitKind::sockets);
 }
