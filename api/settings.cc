@@ -59,6 +59,18 @@ Setting past_caches(uint64_t from) {
           .meaning = "works from this size on bypass the caches when they are copied"};
 }
 
+// Returns a rate in bits, as device strings accept it.
+std::string bit_rate_text(uint64_t bytes_per_second) {
+  if (bytes_per_second == 0) return "unknown";
+  constexpr std::pair<uint64_t, const char*> units[] = {
+      {1'000'000'000, "Gbit"}, {1'000'000, "Mbit"}, {1'000, "Kbit"}};
+  const uint64_t bits = bytes_per_second * 8;
+  for (const auto& [unit, name] : units) {
+    if (bits % unit == 0) return std::to_string(bits / unit) + name;
+  }
+  return std::to_string(bits / 1000) + "Kbit";
+}
+
 // Lists the names of the fields that a port carries.
 std::string carried(const drivers::PortFacts::Carries& carries) {
   std::string names;
@@ -93,6 +105,9 @@ Result<SettingList> Device::settings() {
          "allocated memory is mapped by peers: writes and reads are copies");
     out.push_back({"carries", carried(facts.carries), Origin::driver, "a property of the medium",
                    "the congestion signals that packets carry: ecn, cci, lbf, vl"});
+    out.push_back({"line_rate", bit_rate_text(facts.line_bytes_per_second), Origin::driver,
+                   "a property of the medium",
+                   "the rate of the link; dcqcn starts with it, or with 100Gbit if it is unknown"});
     out.push_back({"scheduling_delay", duration_text(facts.scheduling_delay), Origin::driver,
                    "a property of the medium",
                    "how late this device may run on a machine with a vacant processor"});

@@ -122,6 +122,8 @@ struct ControllerKind {
   Controller* (*make)(void* storage, const Settings& settings);
   Needs needs = Needs::nothing;
   bool paces = false;  // the owner must call `request`, and send nothing before `not_before`
+  // It begins at the rate of the link, and never exceeds it. Others find the rate by themselves.
+  bool starts_at_line_rate = false;
 };
 
 std::span<const ControllerKind> controllers();

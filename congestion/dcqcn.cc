@@ -14,12 +14,13 @@ constexpr double gain = 1.0 / 256;
 constexpr Duration alpha_period = 55us;
 constexpr Duration rate_period = 55us;
 constexpr uint32_t byte_period = 10'000'000;
-constexpr uint8_t fast_stages = 5;             // of recovery, before the target grows
-constexpr double additive_step = 40e6 / 8;     // bytes per second
-constexpr double hyper_step = 100e6 / 8;       // bytes per second
-constexpr double least_share = 1.0 / 1024;     // of the line rate
-constexpr double least_rate = 41e3;            // bytes per second: a packet of 4 KiB in 100 ms
-constexpr double presumed_line_rate = 12.5e9;  // bytes per second
+constexpr uint8_t fast_stages = 5;          // of recovery, before the target grows
+constexpr double additive_step = 40e6 / 8;  // bytes per second
+constexpr double hyper_step = 100e6 / 8;    // bytes per second
+constexpr double least_share = 1.0 / 1024;  // of the line rate
+constexpr double least_rate = 41e3;         // bytes per second: a packet of 4 KiB in 100 ms
+// Of links whose rate is not known: 100 Gb/s, in bytes per second.
+constexpr double presumed_line_rate = 12.5e9;
 // After so many periods without an event, further ones change nothing that matters.
 constexpr int most_periods = 4096;
 

@@ -69,6 +69,9 @@ struct PortFacts {
     bool vl = false;
   };
   Carries carries = {};
+  // The rate of the link over which packets leave; 0 if it is not known. With several paths it is
+  // that of the fastest one.
+  uint64_t line_bytes_per_second = 0;
   // How late an end may run: the longest time from the arrival of a packet, or the expiry of a
   // timer, until the engine runs, on a machine that has a processor for it. A time that waits for
   // an end has to include it: the delay of an acknowledgement, the time before a probe, the least

@@ -49,6 +49,7 @@ PacketChannel& RtpMedium::make(Peer& peer, const Agreed& agreed, Time now) {
       .controller = &controller,
       .gives = agreed_form(their_offer, agreed.ours),
       .takes = taken,
+      .line_bytes_per_second = settings_.line_bytes_per_second,
       .lateness = settings_.lateness,
       .paths = &own_paths_.usable(),
       .path = own_paths_.current().first(),

@@ -26,7 +26,8 @@ struct Settings {
   uint32_t buffer_bytes = 200000;  // received and not yet read: what the driver can hold
   const congestion::ControllerKind* controller = nullptr;
   ReportForms reports{};  // of congestion: those for which the driver carries the signals
-  Duration lateness{};    // how late an end of a channel may run
+  uint64_t line_bytes_per_second = 0;  // of the driver's link; 0 if it is not known
+  Duration lateness{};                 // how late an end of a channel may run
   Duration setup_timeout = std::chrono::seconds(2);
   Duration idle_timeout{};  // closes channels without traffic for so long; zero disables it
   Ways* ways = nullptr;     // of a medium that loses nothing, whose channels use CTP; else null

@@ -22,6 +22,9 @@ FaultPort::FaultPort(std::unique_ptr<PacketPort> inner, const Settings& settings
   // Only RTP recovers from these faults, and its packets are smaller.
   facts_.lossless = false;
   facts_.mapped = {};  // copies to mapped segments would bypass this port
+  const uint64_t rate = settings.out.bits_per_second / 8;
+  const uint64_t inner_rate = facts_.line_bytes_per_second;
+  if (rate > 0) facts_.line_bytes_per_second = inner_rate > 0 ? std::min(rate, inner_rate) : rate;
   facts_.reorders = facts_.reorders || settings.out.reorders() || settings.in.reorders();
   facts_.mtu = std::min(facts_.mtu, largest_rtp_mtu);
   facts_.description += ", with faults injected";

@@ -114,6 +114,9 @@ PathsPort::PathsPort(std::vector<std::unique_ptr<PacketPort>> ports, Balance bal
     facts_.reorders = facts_.reorders || facts.reorders;
     facts_.scheduling_delay = std::max(facts_.scheduling_delay, facts.scheduling_delay);
     facts_.carries = common(facts_.carries, facts.carries);
+    const bool known = facts_.line_bytes_per_second > 0 && facts.line_bytes_per_second > 0;
+    facts_.line_bytes_per_second =
+        known ? std::max(facts_.line_bytes_per_second, facts.line_bytes_per_second) : 0;
     description += (i == 0 ? ": " : "; ") + facts.description;
     for (Setting setting : facts.settings) {
       setting.name = "path" + std::to_string(i) + "." + setting.name;

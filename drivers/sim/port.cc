@@ -60,6 +60,7 @@ Result<std::unique_ptr<PacketPort>> Port::open(const std::shared_ptr<Network>& n
                               .cci = switches != nullptr,
                               .lbf = switches != nullptr,
                               .vl = switches != nullptr},
+                  .line_bytes_per_second = settings.impairment.bits_per_second / 8,
                   .scheduling_delay = settings.scheduling_delay,
                   .description = "simulated network, virtual time",
                   .settings = settings.options};

@@ -181,6 +181,7 @@ UdpPort::UdpPort(Socket main, Socket other, const Settings& settings, const Endp
   facts_.mtu = mtu;
   facts_.buffer_bytes = sockets_[0].receive_buffer_bytes();
   facts_.carries.ecn = settings.ecn;
+  facts_.line_bytes_per_second = interface.bytes_per_second;
   facts_.description = "UDP socket on " + to_string(self) + (own_port ? " (off the UB port)" : "") +
                        ", MTU " + std::to_string(mtu) + (gso_ ? ", GSO" : ", no GSO") +
                        (sockets_[0].gro() ? ", GRO" : ", no GRO") + (settings.ecn ? ", ECN" : "") +

@@ -1,12 +1,15 @@
 #include "drivers/udp/udp_socket.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 
 #include "base/above_standard.h"
@@ -37,7 +40,29 @@ Error system_error(std::string what, int why) {
   return {status, message + ". Fix: " + std::string(fix)};
 }
 
+// Returns the speed that the interface says it has, as text.
+std::string speed_of(std::string_view interface) {
+  // An address may have a label, NAME:LABEL.
+  const std::string name(interface.substr(0, interface.find(':')));
+  std::string text(32, '\0');
+  const int file =
+      above_standard(::open(("/sys/class/net/" + name + "/speed").c_str(), O_RDONLY | O_CLOEXEC));
+  const ssize_t got = file < 0 ? -1 : ::read(file, text.data(), text.size());
+  if (file >= 0) ::close(file);
+  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  return text;
+}
+
 }  // namespace
+
+uint64_t rate_of_speed(std::string_view text) {
+  constexpr uint64_t bytes_of_megabit = 125'000;
+  constexpr uint64_t most = 10'000'000;  // Mb/s; some drivers say UINT32_MAX for unknown
+  uint64_t megabits = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), megabits);
+  if (failure != std::errc{} || megabits > most) return 0;
+  return megabits * bytes_of_megabit;
+}
 
 Result<Socket> Socket::make(const Settings& settings) {
   const int family = settings.is_ipv4() ? AF_INET : AF_INET6;
@@ -107,7 +132,9 @@ Socket::Interface Socket::interface_of(const Endpoint& self) const {
     ifreq request{};
     std::strncpy(request.ifr_name, one->ifa_name, IFNAMSIZ - 1);
     if (ioctl(descriptor_, SIOCGIFMTU, &request) == 0) {
-      found = {.name = one->ifa_name, .mtu = static_cast<uint32_t>(request.ifr_mtu)};
+      found = {.name = one->ifa_name,
+               .mtu = static_cast<uint32_t>(request.ifr_mtu),
+               .bytes_per_second = rate_of_speed(speed_of(one->ifa_name))};
     }
     break;
   }

@@ -19,6 +19,10 @@
 
 namespace urma::drivers::udp {
 
+// Returns the rate in bytes per second that the text of /sys/class/net/NAME/speed stands for, or 0
+// if it is not known: it is a number of Mb/s, or -1.
+uint64_t rate_of_speed(std::string_view text);
+
 struct Settings {
   Eid address;            // if all zero, the first free loopback address
   uint16_t port = 0;      // 0: 4792, or if that is taken any free one
@@ -59,6 +63,7 @@ class Socket {
   struct Interface {
     std::string name;
     uint32_t mtu = 1500;
+    uint64_t bytes_per_second = 0;  // 0 if it does not say so, as the loopback interface
   };
   Interface interface_of(const Endpoint& self) const;
 

@@ -59,6 +59,24 @@ TEST_CASE("ports that always have packets take turns, however many there are") {
   }
 }
 
+TEST_CASE("the rate of a link is that of the slowest part, and of the fastest path") {
+  const auto rate_of = [](const std::string& device) {
+    const auto port = drivers::open_port(drivers::parse_device_string(device).value()).value();
+    return port->facts().line_bytes_per_second;
+  };
+  const std::string slow = "fault(rate=100Mbit):udp:";
+  const std::string fast = "fault(rate=1Gbit):udp:";
+  CHECK(rate_of("udp:") == 0);  // the loopback interface states none
+  CHECK(rate_of("sim:rates?rate=10Gbit") == 1'250'000'000);
+  CHECK(rate_of("sim:rates") == 0);
+  CHECK(rate_of(slow) == 12'500'000);
+  CHECK(rate_of("fault(in.rate=1Gbit):udp:") == 0);
+  CHECK(rate_of("fault(rate=100Mbit):" + fast) == 12'500'000);
+  CHECK(rate_of("fault(rate=1Gbit):" + slow) == 12'500'000);
+  CHECK(rate_of("paths():" + slow + "+" + fast) == 125'000'000);
+  CHECK(rate_of("paths():" + fast + "+udp:") == 0);
+}
+
 TEST_CASE("a device with several paths carries the ECN field if each of its paths does") {
   const auto port_of = [](const std::string& device) {
     return drivers::open_port(drivers::parse_device_string(device).value()).value();

@@ -109,6 +109,17 @@ TEST_CASE("the error for a device that cannot be opened says why, and what to do
   }
 }
 
+TEST_CASE("the rate of an interface is the speed that it states, if it states one") {
+  using drivers::udp::rate_of_speed;
+  CHECK(rate_of_speed("10000\n") == 1'250'000'000);
+  CHECK(rate_of_speed("400000\n") == 50'000'000'000);
+  for (const char* unknown :
+       {"", "\n", "-1\n", "0\n", "4294967295\n", "fast\n", "99999999999999999999999\n"}) {
+    INFO(unknown);
+    CHECK(rate_of_speed(unknown) == 0);
+  }
+}
+
 TEST_CASE("without GSO and GRO the same packets arrive") {
   PortPair ports("udp:?gso=no", "udp:?gro=no");
   std::vector<Packet> sent;
