@@ -356,6 +356,22 @@ Result<void> Device::remove_path(const Endpoint& place) {
   });
 }
 
+std::vector<CongestionChoice> Device::congestion_choices() const {
+  std::vector<CongestionChoice> out;
+  if (!state_) return out;
+  const drivers::PortFacts& port = state_->runner->port_facts();
+  for (const congestion::ControllerKind& kind : congestion::controllers()) {
+    CongestionChoice& choice = out.emplace_back(
+        CongestionChoice{.name = std::string(kind.name), .summary = std::string(kind.summary)});
+    choice.why = port.lossless ? "the medium loses nothing, so that its channels need none"
+                               : missing_signals(kind, port);
+    choice.used = port.lossless        ? "none"
+                  : choice.why.empty() ? kind.name
+                                       : replacement_over(port)->name;
+  }
+  return out;
+}
+
 Result<Statistics> Device::stats() {
   if (auto able = usable(state_, "stats"); !able) return able.error();
   Statistics out;

@@ -80,6 +80,7 @@ DeviceView view_device(const std::string& text, bool measure) {
   view.description = device->description();
   view.reach = reach_of(view, device->endpoint().address);
   view.abilities = abilities_of(*device, view.settings);
+  view.congestion = device->congestion_choices();
   return view;
 }
 
@@ -112,6 +113,13 @@ json to_json(const DeviceView& view) {
     out[fact] = value_of(view.settings, fact);
   }
   for (const Ability& ability : view.abilities) out["abilities"][ability.name] = ability.able;
+  for (const char* fact : {"carries", "line_rate"}) out[fact] = value_of(view.settings, fact);
+  for (const CongestionChoice& choice : view.congestion) {
+    out["congestion"].push_back({{"name", choice.name},
+                                 {"summary", choice.summary},
+                                 {"used", choice.used},
+                                 {"why", choice.why}});
+  }
   return out;
 }
 
@@ -137,6 +145,30 @@ std::string to_text(const DeviceView& view) {
     abilities += (abilities.empty() ? "" : "; ") + ability.what;
   }
   out += wrap_after("    ", abilities, indent);
+  return out;
+}
+
+std::string congestion_text(const DeviceView& view) {
+  constexpr size_t indent = 8;
+  if (view.error || view.congestion.empty()) return "";
+  if (view.congestion.front().used == "none") {
+    return wrap_after("    --cc NAME: ", view.congestion.front().why, indent);
+  }
+  std::string out = wrap_after(
+      "    ",
+      fmt::format(
+          "packets carry {}; link {}; --cc NAME comes to, if the peer reports what it needs:",
+          value_of(view.settings, "carries"), value_of(view.settings, "line_rate")),
+      indent);
+  for (const CongestionChoice& choice : view.congestion) {
+    const bool first = &choice == &view.congestion.front();
+    const std::string name =
+        fmt::format("      {}{}: ", choice.name, first ? " (the default)" : "");
+    out += wrap_after(name,
+                      choice.why.empty() ? choice.summary
+                                         : fmt::format("{}, because {}", choice.used, choice.why),
+                      indent);
+  }
   return out;
 }
 

@@ -12,7 +12,7 @@ constexpr std::string_view first_screen =
     R"(urma_info - shows devices, their settings, and problems of this machine
 
   urma_info                    the devices of this build: whether each opens, and its features
-  urma_info udp:10.0.0.5       one device: its address, its MTU, what it reaches, its features
+  urma_info udp:10.0.0.5       one device: its address, MTU, features, congestion controls
   urma_info --config udp:      each of its settings, with its value and where the value comes from
   urma_info --doctor           checks this machine: each line says ok, warn or fix, with the fix
   urma_info --error unknown    a status, by name or number: its meaning, its causes, the cure

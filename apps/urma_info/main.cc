@@ -64,7 +64,7 @@ Answer device(const Options& options, bool config) {
   Answer out;
   if (view.error) out.exit = apps::exit_for(view.error->status);
   out.text = config ? to_text(view.settings, options.verbose)
-                    : fmt::format("  {}\n{}", text, to_text(view));
+                    : fmt::format("  {}\n{}{}", text, to_text(view), congestion_text(view));
   json one = to_json(view);
   if (!view.error) one["settings"] = to_json(view.settings);
   out.object["device"] = std::move(one);

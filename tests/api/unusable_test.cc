@@ -112,6 +112,7 @@ const std::vector<Call> calls = {
     URMA_VALUE("Device::eid", on.device.eid() == Eid{}, "true"),
     URMA_VALUE("Device::datagram_bytes", uint64_t{on.device.datagram_bytes()}, "0"),
     URMA_VALUE("Device::description", on.device.description(), "empty"),
+    URMA_VALUE("Device::congestion_choices", on.device.congestion_choices().size(), "0"),
     URMA_CONTROL("Device::settings", on.device.settings()),
     URMA_CONTROL("Device::stats", on.device.stats()),
     {"Device::close", [](Objects& on) { return on.device.close(), "returns"; }, "returns",

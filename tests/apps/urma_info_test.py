@@ -59,6 +59,27 @@ def test_devices(window):
     assert not asked("sim:x")["device"]["abilities"]["descriptor"]
 
 
+def test_congestion_controls_and_what_they_come_to(window):
+    def used(device):
+        return {one["name"]: (one["used"], one["why"])
+                for one in asked(device)["device"]["congestion"]}
+    plain = used("udp:")
+    assert list(plain) == ["aimd", "fixed", "ldcp", "dcqcn", "caqm_w", "caqm_r"], plain
+    assert plain["aimd"] == ("aimd", "") and plain["fixed"] == ("fixed", ""), plain
+    for name in ("ldcp", "dcqcn", "caqm_w", "caqm_r"):
+        assert plain[name][0] == "aimd" and f"{name} needs " in plain[name][1], plain
+        assert "Fix: " in plain[name][1], plain
+    marked = used("udp:?ecn=yes")
+    assert marked["caqm_r"] == ("caqm_r", "") and marked["caqm_w"][0] == "ldcp", marked
+    assert all(one[0] == "none" for one in used("cxl:" + window + "?size=16M").values())
+    device = asked("fault(rate=10Mbit):udp:?ecn=yes")["device"]
+    assert device["carries"] == "ecn" and device["line_rate"] == "10Mbit", device
+    text = " ".join(run("udp:").stdout.split())
+    assert "packets carry nothing; link unknown" in text, text
+    assert "ldcp: aimd, because ldcp needs ECN marks" in text, text
+    assert "aimd (the default): loss-driven window" in text, text
+
+
 def test_config(window):
     defaults = settings()
     assert defaults["window"]["origin"] == "default"
@@ -207,6 +228,7 @@ def main():
     window = "/dev/shm/urma-info-test-%d" % os.getpid()
     try:
         test_devices(window)
+        test_congestion_controls_and_what_they_come_to(window)
         test_config(window)
     finally:
         if os.path.exists(window):
