@@ -202,11 +202,13 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   }
   if (news.in_vain) pacer_.handle(congestion::Spurious{.now = now});
   if (news.bytes > 0 || feedback) {
+    // Zero would mean that there is no sample, but in virtual time an answer may take no time.
+    const Duration sample = news.rtt ? std::max(*news.rtt, Duration(1)) : Duration{};
     pacer_.handle(congestion::Acknowledged{.now = now,
                                            .rtt = rtt(),
                                            .bytes = news.bytes,
                                            .inflight_bytes = inflight,
-                                           .sample = news.rtt.value_or(Duration{}),
+                                           .sample = sample,
                                            .least_rtt = timer_.rtt().least(),
                                            .feedback = feedback ? &*feedback : nullptr});
     routes().update_windows(false, now, feedback ? &*feedback : nullptr);
