@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <memory>
 
 #include "base/above_standard.h"
 
@@ -118,6 +119,8 @@ Socket::Interface Socket::interface_of(const Endpoint& self) const {
   Interface found;
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return found;
+  // Texts below may find no memory.
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(all, freeifaddrs);
   const bool loopback4 = self.is_ipv4() && self.address.bytes[12] == std::byte{127};
   for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
     if (one->ifa_addr == nullptr) continue;
@@ -138,7 +141,6 @@ Socket::Interface Socket::interface_of(const Endpoint& self) const {
     }
     break;
   }
-  freeifaddrs(all);
   return found;
 }
 
