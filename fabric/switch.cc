@@ -28,10 +28,16 @@ const congestion::PortMeterKind& kind_of(const SwitchSettings& settings) {
   return *kind;
 }
 
+// The switch outlives the caller's text, so it names its meter as the list of meters does.
+SwitchSettings kept(SwitchSettings settings) {
+  settings.meter = kind_of(settings).name;
+  return settings;
+}
+
 }  // namespace
 
 Switch::Switch(const SwitchSettings& settings)
-    : settings_(settings),
+    : settings_(kept(settings)),
       early_(settings.lanes == 1 && !kind_of(settings).edits_departures),
       routes_(settings.addresses, settings.ports),
       ports_(settings.ports),

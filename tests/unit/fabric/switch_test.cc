@@ -301,6 +301,14 @@ TEST_CASE("the meter of a port marks packets as congested, at a host's port as t
   }
 }
 
+TEST_CASE("the text that names the meter may end before the switch") {
+  std::string meter = "caqm_r";
+  Switch at = switch_of_hosts({.ports = 2, .addresses = 8, .meter = meter});
+  meter = "gone";
+  at.connect(1, {.bytes_per_second = 1'000'000'000, .host = true});
+  CHECK(at.settings().meter == "caqm_r");
+}
+
 TEST_CASE("a port without a rate, and a switch without meters, leave signals as they are") {
   const congestion::Signal asked{.increase = true, .hint = 7};
   for (const char* meter : {"none", "caqm_r"}) {
