@@ -9,9 +9,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "congestion/arithmetic.h"
+#include "fabric/switch.h"
 #include "memseg/segment_table.h"
 #include "urma/urma.hpp"
 
@@ -29,9 +33,12 @@ constexpr unsigned burst = 8;  // sends that are posted together, so that few pa
 
 // Two devices under virtual time, so that only their own instructions are counted.
 struct End {
-  explicit End(const std::string& text)
-      : device(open(text, {.threads = Threads::inlined, .observable = false}).value()),
-        jetty(device.jetty({.berths = 64, .receives = 8}).value()) {}
+  explicit End(const std::string& text, std::string_view control = "",
+               Threads threads = Threads::inlined)
+      : device(open(text,
+                    {.threads = threads, .congestion = std::string(control), .observable = false})
+                   .value()),
+        jetty(device.jetty({.berths = 128, .receives = 8}).value()) {}
 
   // Returns how many of this operation are among them. Other completions are only checked.
   static unsigned count(Operation operation, std::span<const Completion> some) {
@@ -49,6 +56,15 @@ struct End {
   // Returns after at most 1 us, because virtual time advances only if an end waits.
   unsigned wait(Operation operation) {
     return count(operation, jetty.wait(std::chrono::microseconds(1)));
+  }
+  // Returns whether so many writes end within 2 s.
+  bool waits_for_writes(size_t left) {
+    while (left > 0) {
+      const auto some = jetty.wait(std::chrono::seconds(2));
+      if (some.empty()) return false;
+      left -= count(Operation::write, some);
+    }
+    return true;
   }
   // Takes one message. As long as there is no channel, time must pass and the other end must be
   // polled.
@@ -72,9 +88,10 @@ struct End {
   std::byte outbox[64]{};
 };
 
-// Sends 8 B on a window, where such sends must be fast.
+// Sends 8 B on a window, where such sends must be fast, or over a network.
 struct Talk {
-  explicit Talk(const std::string& text, unsigned expected = 1) : here(text), there(text) {
+  explicit Talk(const std::string& text, unsigned expected = 1, std::string_view control = "")
+      : here(text, control), there(text, control) {
     for (unsigned i = 0; i < expected; ++i) there.expect();
   }
   // There and back, until both messages are received.
@@ -102,6 +119,79 @@ struct Talk {
   End there;
   RemoteJetty to_here = there.device.import(here.jetty.descriptor()).value().jetty;
   RemoteJetty to_there = here.device.import(there.jetty.descriptor()).value().jetty;
+};
+
+// A switch whose ports have this meter.
+std::string network_with(const std::string& meter) {
+  return "sim:counted?topology=star&rate=100Gbit&meter=" + meter;
+}
+
+// More channels of a device: their peers are far, so that each window is paced over a round trip of
+// 8 ms. They have nothing to send, or packets that wait for their departure.
+class FarPeers {
+ public:
+  static constexpr size_t count = 64;
+
+  FarPeers(End& from, std::string_view control, bool waiting)
+      : from_(from), outbox_(waiting ? 64 << 10 : 64) {
+    for (size_t i = 0; i < count; ++i) {
+      ends_.push_back(
+          std::make_unique<End>(network_with("none") + "&delay=4ms", control, Threads::automatic));
+      owned_.push_back(ends_.back()->device.allocate(outbox_.size()).value());
+      const RemoteSegment segment = from.device.import(owned_.back().descriptor()).value().segment;
+      if (from.jetty.post(write(outbox_, segment)) != 1) fail("a write was not posted");
+    }
+    // The first packet of each channel shows how long the round trip is.
+    const bool begun = waiting ? sends(2, std::chrono::seconds(2)) : from.waits_for_writes(count);
+    if (!begun) fail("channels to far peers have not begun");
+    sent_ = sent();
+  }
+  // Fails unless nothing but `others` packets has left meanwhile, and packets of all channels leave
+  // next, before the peers can have answered anything that is sent now.
+  void check_that_they_wait(uint64_t others) {
+    if (sent() != sent_ + others) fail("packets have not waited for their departure");
+    if (!sends(1, std::chrono::milliseconds(7))) fail("packets do not wait for their departure");
+  }
+
+ private:
+  uint64_t sent() const { return from_.device.stats().value().packets_sent; }
+  // Returns whether all channels together send so many packets each within the time.
+  bool sends(uint64_t each, std::chrono::milliseconds within) {
+    constexpr std::chrono::milliseconds step(1);
+    const uint64_t wanted = sent() + each * count;
+    for (; sent() < wanted; within -= step) {
+      if (within < step) return false;
+      (void)from_.jetty.wait(step);
+    }
+    return true;
+  }
+
+  End& from_;
+  std::vector<std::byte> outbox_;
+  std::vector<std::unique_ptr<End>> ends_;
+  std::vector<Segment> owned_;
+  uint64_t sent_ = 0;
+};
+
+// A port whose eight flows load it to 99 %, as its meter sees it.
+class Load {
+ public:
+  static constexpr uint32_t bytes = 4160;
+
+  congestion::Signal next(std::string_view meter) {
+    now += gap;
+    ++packets;
+    if (meter == "caqm_r") return {.increase = packets % 8 == 0, .hint = code};
+    if (meter == "caqm_w") return {.increase = true, .hint = 8};
+    return {};
+  }
+
+  Time now{};
+  uint32_t packets = 0;
+
+ private:
+  static constexpr Duration gap{336};
+  const uint8_t code = congestion::rate_code(12.5e9 / 8, 0);
 };
 
 }  // namespace
@@ -135,7 +225,109 @@ extern "C" {
   for (int i = 0; i < times; ++i) talk.send_burst();
 }
 
+[[gnu::noinline]] void counted_meter(congestion::PortMeter& meter, std::string_view name,
+                                     int times) {
+  Load load;
+  for (int i = 0; i < times; ++i) {
+    const congestion::Signal asked = load.next(name);
+    const congestion::Signal in = meter.arrive(load.now, Load::bytes, 0, asked);
+    (void)meter.depart(load.now, Load::bytes, 0, in);
+  }
+}
+
+[[gnu::noinline]] void counted_hop(fabric::Switch& at, std::string_view meter, int times) {
+  Load load;
+  fabric::Departure departure;
+  for (int i = 0; i < times; ++i) {
+    const congestion::Signal asked = load.next(meter);
+    fabric::Packet packet{
+        .source = load.packets % 8 + 1, .destination = 9, .bytes = Load::bytes, .signal = asked};
+    if (at.arrive(packet, load.packets % 8, load.now).drop != fabric::Drop::none) fail("a drop");
+    (void)at.collect(8, load.now, departure);
+  }
+}
+
 }  // extern "C"
+
+namespace {
+
+void run_register(int times) {
+  std::vector<std::byte> memory(segment_bytes);
+  End end("sim:counted");
+  { const Segment first = end.device.register_memory(memory).value(); }
+  counted_register(end.device, memory, times);
+}
+
+void run_access(int times) {
+  std::vector<std::byte> memory(segment_bytes);
+  memseg::SegmentTable table(8, SipHash(1, 2));
+  memseg::SegmentTable::Made made;
+  table.add({memory.data(), memory.size(), Rights::write}, TokenPolicy::plain_text, made);
+  counted_access(table, made.token, reinterpret_cast<uint64_t>(memory.data()), times);
+}
+
+void run_send(int times) {
+  const std::string path = "/dev/shm/urma-counted-" + std::to_string(getpid());
+  Talk talk("sim(net=counted):cxl:" + path + "?size=8M");
+  unlink(path.c_str());
+  for (int i = 0; i < 16; ++i) talk.once();
+  counted_send(talk, times);
+}
+
+// All media here may lose packets, so the channels are those of RTP.
+void run_packets(const std::string& network, std::string_view control, int times) {
+  Talk talk(network, burst, control);
+  for (int i = 0; i < 16; ++i) talk.send_burst();
+  counted_packet(talk, times);
+}
+
+// Sends bursts beside other channels of the sender.
+void run_packets_beside(bool waiting, int times) {
+  Talk talk(network_with("none"), burst, "caqm_r");
+  for (int i = 0; i < 16; ++i) talk.send_burst();
+  FarPeers peers(talk.here, "caqm_r", waiting);
+  counted_packet(talk, times);
+  if (waiting) peers.check_that_they_wait(uint64_t{burst} * static_cast<uint64_t>(times));
+}
+
+void run_meter(std::string_view name, int times) {
+  alignas(64) std::byte storage[congestion::PortMeter::storage];
+  congestion::PortMeter* const meter = congestion::find_port_meter(name)->make(storage, {});
+  counted_meter(*meter, name, times);
+  meter->~PortMeter();
+}
+
+void run_hop(std::string_view meter, int times) {
+  fabric::Switch at({.ports = 16, .keeps = fabric::Keeps::until_collected, .meter = meter});
+  for (uint32_t port = 0; port < 16; ++port) {
+    at.connect(port, {.bytes_per_second = 12'500'000'000, .host = true});
+    at.routes().attach(port + 1, port);
+  }
+  counted_hop(at, meter, times);
+}
+
+struct Case {
+  std::string_view name;
+  void (*run)(int times);
+};
+constexpr Case cases[] = {
+    {"register", run_register},
+    {"access", run_access},
+    {"send", run_send},
+    {"packet", [](int times) { run_packets("sim:counted", "", times); }},
+    {"packet_ldcp", [](int times) { run_packets(network_with("none"), "ldcp", times); }},
+    {"packet_caqm_w", [](int times) { run_packets(network_with("caqm_w"), "caqm_w", times); }},
+    {"packet_caqm_r", [](int times) { run_packets(network_with("caqm_r"), "caqm_r", times); }},
+    {"packet_beside_idle", [](int times) { run_packets_beside(false, times); }},
+    {"packet_beside_paced", [](int times) { run_packets_beside(true, times); }},
+    {"meter_caqm_w", [](int times) { run_meter("caqm_w", times); }},
+    {"meter_caqm_r", [](int times) { run_meter("caqm_r", times); }},
+    {"hop_none", [](int times) { run_hop("none", times); }},
+    {"hop_caqm_w", [](int times) { run_hop("caqm_w", times); }},
+    {"hop_caqm_r", [](int times) { run_hop("caqm_r", times); }},
+};
+
+}  // namespace
 
 int main(int count, char** words) {
   if (count < 3) {
@@ -146,29 +338,8 @@ int main(int count, char** words) {
 #endif
     return 0;
   }
-  const int times = std::atoi(words[2]);
-  std::vector<std::byte> memory(segment_bytes);
-  if (std::strcmp(words[1], "register") == 0) {
-    End end("sim:counted");
-    { const Segment first = end.device.register_memory(memory).value(); }
-    counted_register(end.device, memory, times);
-  } else if (std::strcmp(words[1], "access") == 0) {
-    memseg::SegmentTable table(8, SipHash(1, 2));
-    memseg::SegmentTable::Made made;
-    table.add({memory.data(), memory.size(), Rights::write}, TokenPolicy::plain_text, made);
-    counted_access(table, made.token, reinterpret_cast<uint64_t>(memory.data()), times);
-  } else if (std::strcmp(words[1], "send") == 0) {
-    const std::string path = "/dev/shm/urma-counted-" + std::to_string(getpid());
-    Talk talk("sim(net=counted):cxl:" + path + "?size=8M");
-    unlink(path.c_str());
-    for (int i = 0; i < 16; ++i) talk.once();
-    counted_send(talk, times);
-  } else if (std::strcmp(words[1], "packet") == 0) {
-    // This medium may lose packets, so the channel is one of RTP.
-    Talk talk("sim:counted", burst);
-    for (int i = 0; i < 16; ++i) talk.send_burst();
-    counted_packet(talk, times);
-  } else {
-    fail("no such case");
+  for (const Case& it : cases) {
+    if (it.name == words[1]) return it.run(std::atoi(words[2])), 0;
   }
+  fail("no such case");
 }
