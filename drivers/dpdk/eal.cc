@@ -7,6 +7,7 @@
 #include <rte_errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -62,6 +63,18 @@ class KeptAffinity {
 
  private:
   cpu_set_t before_;
+};
+
+// EAL raises the number of descriptors that the process may open. It is as before when this object
+// is destroyed.
+class KeptOpenFiles {
+ public:
+  KeptOpenFiles() { getrlimit(RLIMIT_NOFILE, &before_); }
+  KeptOpenFiles(const KeptOpenFiles&) = delete;
+  ~KeptOpenFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
 };
 
 // Two libraries that net_af_xdp uses print to stderr.
@@ -141,6 +154,7 @@ Result<void> Eal::init() {
   EalLog& log = EalLog::of_this_process();
   if (!log.capture()) return error(Status::no_resources, "dpdk: no memory for EAL's log");
   const KeptAffinity affinity;
+  const KeptOpenFiles open_files;
   const SignalsBlocked signals;
   rte_errno = 0;
   if (rte_eal_init(static_cast<int>(words.size()), pointers.data()) >= 0) {

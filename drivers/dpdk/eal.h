@@ -8,8 +8,8 @@ namespace urma::drivers::dpdk {
 
 // EAL, the runtime of DPDK: one per process, never ended. It is started by the first device with
 // what the machine offers, and changes nothing else of the process: the calling thread keeps its
-// affinity and its signal mask, no signal handler is installed, and no NIC is taken that was not
-// named. EAL's own threads take no signals.
+// affinity and its signal mask, the process keeps its limits, no signal handler is installed, and
+// no NIC is taken that was not named. EAL's own threads take no signals.
 class Eal {
  public:
   // Starts EAL if it does not run. `arguments` are added to those of the driver, separated by

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <thread>
@@ -20,11 +21,13 @@ struct ProcessState {
   sigset_t blocked{};
   sighandler_t pipe = nullptr;
   std::vector<sighandler_t> handlers;
+  rlimit open_files{};
 
   static ProcessState now() {
     ProcessState state;
     pthread_getaffinity_np(pthread_self(), sizeof state.processors, &state.processors);
     pthread_sigmask(SIG_SETMASK, nullptr, &state.blocked);
+    getrlimit(RLIMIT_NOFILE, &state.open_files);
     for (int number = 1; number < 65; ++number) {
       struct sigaction action {};
       sigaction(number, nullptr, &action);
@@ -34,6 +37,7 @@ struct ProcessState {
   }
   bool operator==(const ProcessState& other) const {
     if (!CPU_EQUAL(&processors, &other.processors) || handlers != other.handlers) return false;
+    if (open_files.rlim_cur != other.open_files.rlim_cur) return false;
     for (int number = 1; number < 65; ++number) {
       if (sigismember(&blocked, number) != sigismember(&other.blocked, number)) return false;
     }
@@ -41,7 +45,11 @@ struct ProcessState {
   }
 };
 
-TEST_CASE("opening and closing ports leaves affinity, signal mask and handlers as they were") {
+TEST_CASE("opening and closing ports leaves affinity, limits, signal mask and handlers") {
+  rlimit fewer{};
+  getrlimit(RLIMIT_NOFILE, &fewer);
+  fewer.rlim_cur = std::min<rlim_t>(fewer.rlim_cur, 500);
+  setrlimit(RLIMIT_NOFILE, &fewer);
   const ProcessState before = ProcessState::now();
   {
     PortPair ports(ring_end(0), ring_end(1));
