@@ -51,8 +51,8 @@ void Forwarder::connect_trunks() {
   }
 }
 
-// Returns the port behind which this address is, or Hosts::none.
-uint32_t Forwarder::port_of(const Endpoint& at) const {
+// Returns the port behind which this place is, or Hosts::none.
+uint32_t Forwarder::port_of(const Place& at) const {
   const auto trunk = std::find(settings_.trunks.begin(), settings_.trunks.end(), at);
   if (trunk != settings_.trunks.end()) {
     return static_cast<uint32_t>(trunk - settings_.trunks.begin());
@@ -61,8 +61,8 @@ uint32_t Forwarder::port_of(const Endpoint& at) const {
   return port == Hosts::none ? Hosts::none : port + trunks();
 }
 
-std::optional<LinkControl> Forwarder::take(std::span<const std::byte> datagram,
-                                           const Endpoint& from, Ecn ecn, Time now) {
+std::optional<LinkControl> Forwarder::take(std::span<const std::byte> datagram, const Place& from,
+                                           Ecn ecn, Time now) {
   if (const auto packet = parse_link_packet(datagram)) {
     const uint32_t port = port_of(from);
     if (port == Hosts::none) return unknown(now);
@@ -81,7 +81,7 @@ std::optional<LinkControl> Forwarder::unknown(Time now) {
   return LinkControl{.type = LinkMessage::unknown};
 }
 
-std::optional<LinkControl> Forwarder::handle(const LinkControl& message, const Endpoint& from,
+std::optional<LinkControl> Forwarder::handle(const LinkControl& message, const Place& from,
                                              Time now) {
   const bool of_device = message.type == LinkMessage::attach || message.type == LinkMessage::detach;
   const uint32_t port = port_of(from);
@@ -146,10 +146,15 @@ void Forwarder::forward(std::span<const std::byte> datagram, const LinkPacket& i
   copy_bytes(memory(slot).data(), datagram.data(), datagram.size());
 }
 
-bool Forwarder::next(Time now, Leaving& leaving) {
+Place Forwarder::place_of(uint32_t port) const {
+  return port < trunks() ? Place(settings_.trunks[port]) : host_at(port).at;
+}
+
+bool Forwarder::next(Time now, Leaving& leaving, Media full) {
   fabric::Departure departure;
   for (uint32_t looked = 0; looked < used_ports_; ++looked) {
-    if (fabric_.collect(port_, now, departure)) {
+    const bool waits = (full >> medium_of(port_) & 1) != 0;
+    if (!waits && fabric_.collect(port_, now, departure)) {
       const fabric::Packet& packet = departure.packet;
       const auto slot = static_cast<uint32_t>(packet.handle);
       const auto datagram = memory(slot).first(packet.bytes);
@@ -160,8 +165,7 @@ bool Forwarder::next(Time now, Leaving& leaving) {
         out.nth.cci = cci_with(packet.signal);
       }
       edit_link_packet(datagram, out.word, out.nth.cci);
-      const Endpoint to = port_ < trunks() ? settings_.trunks[port_] : host_at(port_).at;
-      leaving = {datagram, to, packet.ecn, slot};
+      leaving = {datagram, place_of(port_), packet.ecn, slot};
       return true;
     }
     port_ = (port_ + 1) % used_ports_;
@@ -169,9 +173,12 @@ bool Forwarder::next(Time now, Leaving& leaving) {
   return false;
 }
 
-Time Forwarder::due() const {
+Time Forwarder::due(Media full) const {
   Time first = never;
-  for (uint32_t port = 0; port < used_ports_; ++port) first = std::min(first, fabric_.due(port));
+  for (uint32_t port = 0; port < used_ports_; ++port) {
+    const bool waits = (full >> medium_of(port) & 1) != 0;
+    if (!waits) first = std::min(first, fabric_.due(port));
+  }
   return first;
 }
 

@@ -29,8 +29,8 @@ class Forwarder {
     fabric::SwitchPort port = {};  // each port is like this
     // The rates of the lines to some devices, by CNA, in bytes per second.
     std::unordered_map<uint32_t, uint64_t> rates = {};
-    // The switches at the other ends of trunks. A trunk is a port without a lease, and the first
-    // ports are trunks.
+    // The switches at the other ends of trunks, which the first medium reaches. A trunk is a port
+    // without a lease, and the first ports are trunks.
     std::vector<Endpoint> trunks = {};
     uint64_t trunk_rate = 0;  // bytes per second
     std::vector<Route> routes = {};
@@ -45,22 +45,24 @@ class Forwarder {
   // A packet that leaves. Its memory is in use until `release`.
   struct Leaving {
     std::span<const std::byte> datagram;
-    Endpoint to;
+    Place to;
     Ecn ecn = Ecn::not_ect;
     uint32_t slot = 0;
   };
+  // A bit for each medium.
+  using Media = uint32_t;
 
   explicit Forwarder(const Settings& settings);
 
   // Takes a datagram. Returns the message to answer it with, if there is one.
-  std::optional<LinkControl> take(std::span<const std::byte> datagram, const Endpoint& from,
-                                  Ecn ecn, Time now);
+  std::optional<LinkControl> take(std::span<const std::byte> datagram, const Place& from, Ecn ecn,
+                                  Time now);
   // Returns the next packet that has left by `now`, or false. The packets of one port come behind
-  // each other, so that they are sent as a train.
-  bool next(Time now, Leaving& leaving);
+  // each other, so that they are sent as a train. Those to media that are `full` stay.
+  bool next(Time now, Leaving& leaving, Media full = 0);
   void release(uint32_t slot) { free_.push_back(slot); }
-  // Returns when the next packet leaves.
-  Time due() const;
+  // Returns when the next packet leaves to a medium that is not full.
+  Time due(Media full = 0) const;
   // Closes the ports of devices that are silent.
   void age(Time now);
 
@@ -72,6 +74,8 @@ class Forwarder {
   const fabric::Switch& fabric() const { return fabric_; }
   // Returns the CNA that a port has, or had last; 0 for a trunk.
   uint32_t last_cna(uint32_t port) const { return last_cna_[port]; }
+  // Returns the number of the medium to which a port leads.
+  uint8_t medium_of(uint32_t port) const { return place_of(port).medium; }
   uint64_t bytes_per_second(uint32_t port) const {
     return port < trunks() ? settings_.trunk_rate : port_settings(last_cna_[port]).bytes_per_second;
   }
@@ -82,8 +86,9 @@ class Forwarder {
 
  private:
   void connect_trunks();
-  uint32_t port_of(const Endpoint& at) const;
-  std::optional<LinkControl> handle(const LinkControl& message, const Endpoint& from, Time now);
+  uint32_t port_of(const Place& at) const;
+  Place place_of(uint32_t port) const;
+  std::optional<LinkControl> handle(const LinkControl& message, const Place& from, Time now);
   std::optional<LinkControl> unknown(Time now);
   void forward(std::span<const std::byte> datagram, const LinkPacket& in, uint32_t port, Ecn ecn,
                Time now);

@@ -10,25 +10,30 @@ namespace {
 // Addresses that the switch chooses, if it has them; smaller ones are left to devices that ask.
 constexpr uint32_t first_chosen = 0x10000;
 
-uint64_t word_of(const Endpoint& at, size_t first) {
-  return load_be<8>(at.address.bytes.data() + first);
+uint64_t word_of(const Place& at, size_t first) {
+  return load_be<8>(at.endpoint.address.bytes.data() + first);
+}
+
+// The UDP port and the medium.
+uint64_t rest_of(const Place& at) {
+  return at.endpoint.port | static_cast<uint64_t>(at.medium) << 16;
 }
 
 }  // namespace
 
-size_t Hosts::HashEndpoint::operator()(const Endpoint& at) const {
-  return mix_bits(word_of(at, 0) ^ mix_bits(word_of(at, 8) ^ mix_bits(at.port)));
+size_t Hosts::HashPlace::operator()(const Place& at) const {
+  return mix_bits(word_of(at, 0) ^ mix_bits(word_of(at, 8) ^ mix_bits(rest_of(at))));
 }
 
 Hosts::Hosts(const Settings& settings)
     : settings_(settings), hash_(settings.key[0], settings.key[1]), hosts_(settings.ports) {}
 
-uint32_t Hosts::port_of(const Endpoint& at) const {
-  const auto found = by_endpoint_.find(at);
-  return found == by_endpoint_.end() ? none : found->second;
+uint32_t Hosts::port_of(const Place& at) const {
+  const auto found = by_place_.find(at);
+  return found == by_place_.end() ? none : found->second;
 }
 
-Hosts::Outcome Hosts::handle(const LinkControl& message, const Endpoint& from, Time now) {
+Hosts::Outcome Hosts::handle(const LinkControl& message, const Place& from, Time now) {
   if (message.type == LinkMessage::attach) return attach(message, from, now);
   const uint32_t port = port_of(from);
   const bool leaves =
@@ -39,7 +44,7 @@ Hosts::Outcome Hosts::handle(const LinkControl& message, const Endpoint& from, T
   return {.closed = port};
 }
 
-Hosts::Outcome Hosts::attach(const LinkControl& message, const Endpoint& from, Time now) {
+Hosts::Outcome Hosts::attach(const LinkControl& message, const Place& from, Time now) {
   Outcome out;
   uint32_t port = port_of(from);
   // Only the device, the switch and hosts that can read the packets between them know the nonce.
@@ -74,7 +79,7 @@ Hosts::Outcome Hosts::attach(const LinkControl& message, const Endpoint& from, T
       return refuse(message, LinkRefusal::no_port, counters_.refused_full);
     }
     hosts_[port] = {.at = from, .cna = cna, .nonce = message.nonce};
-    by_endpoint_.emplace(from, port);
+    by_place_.emplace(from, port);
     by_cna_.emplace(cna, port);
     ++counters_.attached;
     out.opened = port;
@@ -116,11 +121,11 @@ uint32_t Hosts::free_port() const {
 
 // The choice depends on the device's address, so that devices get their CNAs again from a switch
 // that was restarted, in whatever order they come. Returns 0 if none is free.
-uint32_t Hosts::free_cna(const Endpoint& at) const {
+uint32_t Hosts::free_cna(const Place& at) const {
   uint32_t least = std::max(settings_.first_cna, first_chosen);
   if (least > settings_.last_cna) least = settings_.first_cna;
   const uint32_t choices = settings_.last_cna + 1 - least;
-  const auto first = static_cast<uint32_t>(HashEndpoint()(at) % choices);
+  const auto first = static_cast<uint32_t>(HashPlace()(at) % choices);
   for (uint32_t i = 0; i < choices; ++i) {
     const uint32_t cna = least + (first + i) % choices;
     if (!by_cna_.contains(cna)) return cna;
@@ -129,13 +134,13 @@ uint32_t Hosts::free_cna(const Endpoint& at) const {
 }
 
 void Hosts::forget(uint32_t port) {
-  by_endpoint_.erase(hosts_[port].at);
+  by_place_.erase(hosts_[port].at);
   by_cna_.erase(hosts_[port].cna);
   hosts_[port] = {};
 }
 
-uint64_t Hosts::cookie_for(const Endpoint& at, uint64_t nonce) const {
-  const uint64_t words[] = {word_of(at, 0), word_of(at, 8), at.port, nonce};
+uint64_t Hosts::cookie_for(const Place& at, uint64_t nonce) const {
+  const uint64_t words[] = {word_of(at, 0), word_of(at, 8), rest_of(at), nonce};
   return hash_(words) | 1;  // zero means "no cookie"
 }
 

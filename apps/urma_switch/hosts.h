@@ -12,6 +12,17 @@
 
 namespace urma::apps::switches {
 
+// The address of a device, and the medium over which the switch reaches it: media that have nothing
+// in common may have equal addresses.
+struct Place {
+  Endpoint endpoint;
+  uint8_t medium = 0;  // its number
+
+  Place() = default;
+  Place(const Endpoint& at, uint8_t number = 0) : endpoint(at), medium(number) {}
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
 // The devices that are attached, one at each port: the switch's half of attaching. A device must
 // return a cookie before it gets a port, so that no device attaches from an address at which it
 // does not receive. Knows no packets, does no I/O. Used by one thread.
@@ -29,7 +40,7 @@ class Hosts {
     uint64_t key[2] = {};  // of the cookies; others at each start
   };
   struct Host {
-    Endpoint at;
+    Place at;
     uint32_t cna = 0;  // 0: the port is free
     uint64_t nonce = 0;
     Time lease_ends{};
@@ -52,33 +63,33 @@ class Hosts {
 
   explicit Hosts(const Settings& settings);
 
-  Outcome handle(const LinkControl& message, const Endpoint& from, Time now);
+  Outcome handle(const LinkControl& message, const Place& from, Time now);
   // Ends a lease that is over. Returns the port, or `none` if no lease is.
   uint32_t age(Time now);
 
-  // Returns the port of the device at this address, or `none`.
-  uint32_t port_of(const Endpoint& at) const;
+  // Returns the port of the device at this place, or `none`.
+  uint32_t port_of(const Place& at) const;
   const Host& host(uint32_t port) const { return hosts_[port]; }
   uint32_t ports() const { return static_cast<uint32_t>(hosts_.size()); }
-  uint32_t attached() const { return static_cast<uint32_t>(by_endpoint_.size()); }
+  uint32_t attached() const { return static_cast<uint32_t>(by_place_.size()); }
   const Counters& counters() const { return counters_; }
 
  private:
-  struct HashEndpoint {
-    size_t operator()(const Endpoint& at) const;
+  struct HashPlace {
+    size_t operator()(const Place& at) const;
   };
 
-  Outcome attach(const LinkControl& message, const Endpoint& from, Time now);
+  Outcome attach(const LinkControl& message, const Place& from, Time now);
   Outcome refuse(const LinkControl& message, LinkRefusal why, uint64_t& counter);
   uint32_t free_port() const;
-  uint32_t free_cna(const Endpoint& at) const;
+  uint32_t free_cna(const Place& at) const;
   void forget(uint32_t port);
-  uint64_t cookie_for(const Endpoint& at, uint64_t nonce) const;
+  uint64_t cookie_for(const Place& at, uint64_t nonce) const;
 
   const Settings settings_;
   const SipHash hash_;
   std::vector<Host> hosts_;  // by port
-  std::unordered_map<Endpoint, uint32_t, HashEndpoint> by_endpoint_;
+  std::unordered_map<Place, uint32_t, HashPlace> by_place_;
   std::unordered_map<uint32_t, uint32_t> by_cna_;
   Counters counters_;
 };

@@ -1,13 +1,27 @@
 #include "apps/urma_switch/loop.h"
 
 #include <poll.h>
+#include <sched.h>
 
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/copy.h"
 
 namespace urma::apps::switches {
+namespace {
+
+// Ports that cannot wake a thread are polled for so long without a pause, and then this often.
+constexpr Duration polled_before_nap = std::chrono::milliseconds(1);
+constexpr Duration nap = std::chrono::microseconds(100);
+
+}  // namespace
+
+Loop::Loop(std::span<drivers::PacketPort* const> ports, const Forwarder::Settings& settings)
+    : forwarder_(settings) {
+  for (drivers::PacketPort* port : ports) {
+    media_.emplace_back(*port, static_cast<uint8_t>(media_.size()));
+  }
+}
 
 void Loop::run(const std::function<bool()>& stop, int also) {
   for (;;) {
@@ -18,85 +32,73 @@ void Loop::run(const std::function<bool()>& stop, int also) {
     }
     const bool received = receive(now);
     const bool sent = send(now);
-    settle();
     if (stop()) return;
-    if (!received && !sent) sleep(now, also);
+    if (received || sent) {
+      idle_since_ = never;
+    } else {
+      give_way(now, also);
+    }
   }
 }
 
 bool Loop::receive(Time now) {
-  std::array<RxFrame, burst> frames;
-  const size_t count = port_.receive(frames, now);
-  for (const RxFrame& frame : std::span(frames).first(count)) {
-    const auto message = forwarder_.take({frame.data, frame.bytes}, *frame.from, frame.ecn, now);
-    if (message) answer(*message, *frame.from, now);
-  }
-  port_.release(std::span(frames).first(count));
-  return count > 0;
+  bool received = false;
+  for (Medium& medium : media_) received = medium.receive(forwarder_, now) || received;
+  return received;
 }
 
-// A message that cannot leave is lost: the device asks again.
-void Loop::answer(const LinkControl& message, const Endpoint& to, Time now) {
-  TxFrame* frame = nullptr;
-  if (port_.lend({&frame, 1}) == 0) return;
-  const LinkControlBytes bytes = control_datagram(message);
-  copy_bytes(frame->head, bytes.data(), bytes.size());
-  frame->head_bytes = bytes.size();
-  frame->piece_count = frame->tail_bytes = frame->path = 0;
-  frame->ecn = Ecn::not_ect;
-  frame->cci = 0;
-  frame->to = to;
-  const size_t taken = port_.send({&frame, 1}, now);
-  if (taken == 0) port_.unlend({&frame, 1});
-  taken_ += taken;
+Forwarder::Media Loop::full() const {
+  Forwarder::Media full = 0;
+  for (size_t i = 0; i < media_.size(); ++i) {
+    if (media_[i].full()) full |= Forwarder::Media{1} << i;
+  }
+  return full;
 }
 
 bool Loop::send(Time now) {
-  for (Forwarder::Leaving one; leaving_.size() < burst && forwarder_.next(now, one);) {
-    leaving_.push_back(one);
+  Forwarder::Media waiting = full();
+  for (Forwarder::Leaving one; forwarder_.next(now, one, waiting);) {
+    Medium& medium = media_[one.to.medium];
+    medium.add(one);
+    if (medium.full()) waiting |= Forwarder::Media{1} << one.to.medium;
   }
-  if (leaving_.empty()) return false;
-  std::array<TxFrame*, burst> frames;
-  const size_t lent = port_.lend(std::span(frames).first(leaving_.size()));
-  for (size_t i = 0; i < lent; ++i) {
-    const Forwarder::Leaving& one = leaving_[i];
-    TxFrame& frame = *frames[i];
-    frame.head_bytes = frame.tail_bytes = frame.path = 0;
-    frame.piece_count = 1;
-    frame.pieces[0] = {one.datagram.data(), static_cast<uint32_t>(one.datagram.size())};
-    frame.ecn = one.ecn;
-    frame.cci = 0;
-    frame.to = one.to;
+  bool sent = false;
+  for (Medium& medium : media_) {
+    sent = medium.send(now) || sent;
+    medium.settle(forwarder_);
   }
-  const size_t taken = port_.send(std::span(frames).first(lent), now);
-  port_.unlend(std::span(frames).subspan(taken, lent - taken));
-  for (size_t i = 0; i < taken; ++i) sent_.push_back({++taken_, leaving_[i].slot});
-  leaving_.erase(leaving_.begin(), leaving_.begin() + static_cast<ptrdiff_t>(taken));
-  return taken > 0;
+  return sent;
 }
 
-void Loop::settle() {
-  const uint64_t settled = port_.settled();
-  for (; sent_first_ < sent_.size() && sent_[sent_first_].number <= settled; ++sent_first_) {
-    forwarder_.release(sent_[sent_first_].slot);
+// Nothing is to be done now. The other ends of ports that are polled are threads that poll as well,
+// often on the same processors, so this thread lets them run.
+void Loop::give_way(Time now, int also) {
+  constexpr Duration patience = std::chrono::milliseconds(1);  // if a port took nothing
+  idle_since_ = std::min(idle_since_, now);
+  Time until = std::min(forwarder_.due(full()), next_tick_);
+  bool mute = false;
+  for (const Medium& medium : media_) {
+    until = std::min(until, medium.port().next_arrival());
+    if (medium.busy()) until = std::min(until, now + patience);
+    mute = mute || medium.mute();
   }
-  // Usually all; a late port never settles all of them while packets flow.
-  if (sent_first_ < sent_.size() / 2) return;
-  sent_.erase(sent_.begin(), sent_.begin() + static_cast<ptrdiff_t>(sent_first_));
-  sent_first_ = 0;
+  if (!mute) return sleep(until, also);
+  if (now - idle_since_ < polled_before_nap) {
+    sched_yield();
+  } else {
+    sleep(std::min(until, now + nap), also);
+  }
 }
 
-void Loop::sleep(Time now, int also) {
-  std::array<pollfd, drivers::PacketPort::most_descriptors + 1> watched;
+void Loop::sleep(Time until, int also) {
+  std::array<pollfd, most_media * drivers::PacketPort::most_descriptors + 1> watched;
   nfds_t count = 0;
-  for (const int descriptor : port_.descriptors()) {
+  const auto watch = [&](int descriptor) {
     watched[count++] = {.fd = descriptor, .events = POLLIN, .revents = 0};
-  }
-  if (also >= 0) watched[count++] = {.fd = also, .events = POLLIN, .revents = 0};
-  constexpr Duration patience = std::chrono::milliseconds(1);  // if the port took nothing
-  const Time retry = leaving_.empty() && sent_.empty() ? never : now + patience;
-  const Time until = std::min({forwarder_.due(), port_.next_arrival(), next_tick_, retry});
-  const int64_t left = std::max<int64_t>((until - now).count(), 0);
+  };
+  for (const Medium& medium : media_) std::ranges::for_each(medium.port().descriptors(), watch);
+  if (also >= 0) watch(also);
+  const int64_t left = std::max<int64_t>((until - read_clock()).count(), 0);
   const timespec timeout{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
   ppoll(watched.data(), count, &timeout, nullptr);
 }

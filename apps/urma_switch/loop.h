@@ -1,49 +1,42 @@
 #pragma once
 
-#include <array>
 #include <functional>
-#include <memory>
+#include <span>
 #include <vector>
 
 #include "apps/urma_switch/forwarder.h"
-#include "drivers/driver.h"
+#include "apps/urma_switch/medium.h"
 
 namespace urma::apps::switches {
 
-// Runs a Forwarder on a port, on the calling thread.
+// Runs a Forwarder on ports to several media, on the calling thread.
 class Loop {
  public:
-  Loop(drivers::PacketPort& port, const Forwarder::Settings& settings)
-      : port_(port), forwarder_(settings) {}
+  static constexpr size_t most_media = 32;
+
+  // The ports outlive this object; there is at least one.
+  Loop(std::span<drivers::PacketPort* const> ports, const Forwarder::Settings& settings);
 
   // Forwards until `stop` returns true. It is asked at least every 100 ms, and the thread also
   // wakes when `also`, a descriptor, becomes readable; -1: none.
   void run(const std::function<bool()>& stop, int also);
 
   const Forwarder& forwarder() const { return forwarder_; }
+  std::span<const Medium> media() const { return media_; }
 
  private:
-  static constexpr size_t burst = 64;
   static constexpr Duration tick = std::chrono::milliseconds(100);
 
-  struct Sent {
-    uint64_t number;  // of the frame, among those that the port has taken
-    uint32_t slot;
-  };
-
   bool receive(Time now);
-  void answer(const LinkControl& message, const Endpoint& to, Time now);
   bool send(Time now);
-  void settle();
-  void sleep(Time now, int also);
+  Forwarder::Media full() const;
+  void give_way(Time now, int also);
+  void sleep(Time until, int also);
 
-  drivers::PacketPort& port_;
+  std::vector<Medium> media_;
   Forwarder forwarder_;
-  std::vector<Forwarder::Leaving> leaving_;  // that the port has not taken yet
-  std::vector<Sent> sent_;                   // that have not settled, a queue from `sent_first_`
-  size_t sent_first_ = 0;
-  uint64_t taken_ = 0;
   Time next_tick_{};
+  Time idle_since_ = never;
 };
 
 }  // namespace urma::apps::switches

@@ -14,38 +14,70 @@
 namespace urma::apps::switches {
 namespace {
 
-std::unique_ptr<drivers::PacketPort> open_port(const std::string& device) {
-  const drivers::DeviceString parsed = must(drivers::parse_device_string(device), "the address");
-  return must(drivers::open_port(parsed), "listening");
+using Ports = std::vector<std::unique_ptr<drivers::PacketPort>>;
+
+Ports open_ports(const std::vector<std::string>& devices) {
+  Ports ports;
+  for (const std::string& device : devices) {
+    const drivers::DeviceString parsed = must(drivers::parse_device_string(device), "the address");
+    ports.push_back(must(drivers::open_port(parsed), "listening"));
+    drivers::PacketPort& port = *ports.back();
+    const bool network =
+        port.ways() == nullptr && port.clock() == nullptr && port.facts().paths.empty();
+    if (!network || is_switched(port.facts().self.address)) {
+      usage(
+          fmt::format("--device: \"{}\" is not a network address in real time. Fix: give a udp: "
+                      "or dpdk: device",
+                      device));
+    }
+  }
+  return ports;
+}
+
+// Returns the largest MTU that all media have.
+uint32_t common_mtu(const Ports& ports) {
+  uint32_t mtu = ports[0]->facts().mtu;
+  for (const auto& port : ports) mtu = std::min(mtu, port->facts().mtu);
+  return mtu;
+}
+
+// Says how devices attach over each medium.
+void announce(const Forwarder::Settings& settings, const Ports& ports) {
+  std::string how;
+  for (const auto& port : ports) {
+    how += fmt::format("{}'link({}):{}'", how.empty() ? "" : " or ", to_string(port->facts().self),
+                       port->descriptors().empty() ? "dpdk:PORT" : "udp:");
+  }
+  print_error(fmt::format(
+      "urma_switch: {} ports of {} Mb/s at {}, --cc {}; a device attaches by: --device {}",
+      settings.hosts.ports, static_cast<double>(settings.port.bytes_per_second) * 8e-6,
+      to_string(ports[0]->facts().self), settings.fabric.meter, how));
 }
 
 double seconds_since(Time begun) {
   return std::chrono::duration<double>(read_clock() - begun).count();
 }
 
-void say(const Options& options, const Forwarder& forwarder, const Endpoint& at, Time begun) {
+void say(const Options& options, const Loop& loop, Time begun) {
   if (options.json) {
-    print(report_json(forwarder, at, seconds_since(begun)).dump() + "\n");
+    print(report_json(loop, seconds_since(begun)).dump() + "\n");
   } else {
-    print(report_text(forwarder, seconds_since(begun)));
+    print(report_text(loop, seconds_since(begun)));
   }
 }
 
 Exit forward(Options options) {
-  const auto port = open_port(options.device);
-  const Endpoint at = port->facts().self;
+  const Ports ports = open_ports(options.devices);
   SecureEntropy entropy;
   Forwarder::Settings& settings = options.forwarder;
-  settings.hosts.mtu_log2 = static_cast<uint8_t>(std::bit_width(port->facts().mtu) - 1);
+  settings.hosts.mtu_log2 = static_cast<uint8_t>(std::bit_width(common_mtu(ports)) - 1);
   settings.hosts.key[0] = entropy.next();
   settings.hosts.key[1] = entropy.next();
   settings.fabric.seed = entropy.next32();
-  Loop loop(*port, settings);
-  print_error(
-      fmt::format("urma_switch: {} ports of {} Mb/s at {}, --cc {}; a device attaches by: "
-                  "--device 'link({}):udp:'",
-                  settings.hosts.ports, static_cast<double>(settings.port.bytes_per_second) * 8e-6,
-                  to_string(at), settings.fabric.meter, to_string(at)));
+  std::vector<drivers::PacketPort*> media;
+  for (const auto& port : ports) media.push_back(port.get());
+  Loop loop(media, settings);
+  announce(settings, ports);
   const Time begun = read_clock();
   const bool repeats = options.interval_seconds > 0;
   const auto interval =
@@ -54,13 +86,13 @@ Exit forward(Options options) {
   loop.run(
       [&] {
         if (repeats && read_clock() >= next) {
-          say(options, loop.forwarder(), at, begun);
+          say(options, loop, begun);
           next = read_clock() + interval;
         }
         return interrupted();
       },
       interrupt_descriptor());
-  say(options, loop.forwarder(), at, begun);
+  say(options, loop, begun);
   return Exit::ok;
 }
 

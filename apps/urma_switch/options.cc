@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "apps/common/command_line.h"
+#include "apps/urma_switch/loop.h"
 #include "congestion/port_meter.h"
 
 namespace urma::apps::switches {
@@ -19,14 +20,14 @@ constexpr std::string_view screen =
   urma_switch 10.0.0.9           listens there; or ADDRESS:PORT, with IPv6 in brackets
   urma_perf server --device 'link(10.0.0.9):udp:10.0.0.1'    a device attaches to it
 
+  --device DEVICE   listens at a dpdk: port, besides ADDRESS or instead of it        (repeatable)
   --rate RATE       the rate of each port towards its device: 100Mbit, 2.5Gbit    (1Gbit)
   --line CNA=RATE   another rate for the device with this CNA (repeatable)
   --ports N         how many devices can attach                                   (16)
   --trunk ADDRESS=FIRST-LAST  another switch there has these CNAs (repeatable)
   --trunk-rate RATE the rate of each port to another switch                       (--rate)
   --cnas FIRST-LAST the CNAs of the devices of this switch                        (1-16777215)
-  --cc NAME         congestion control: caqm_r, caqm_w or none; devices choose theirs by
-                    --cc as well                                                  (caqm_r)
+  --cc NAME         caqm_r, caqm_w or none; devices choose theirs by --cc as well (caqm_r)
   --rtt US          the round trip without queues, in microseconds, for --cc      (1000)
   --mark BYTES      mark packets behind more bytes than these (ECN)               (never)
   --queue BYTES     the longest queue of one lane of a port                       (256K)
@@ -87,6 +88,16 @@ struct Cnas {
   std::string valid() const { return "FIRST-LAST from 1 to 16777215, as 100-199"; }
 };
 
+// Returns the device string; a polled port gets the UDP port of switches unless it names one.
+std::string with_port(const std::string& text) {
+  const drivers::DeviceString parsed = must(drivers::parse_device_string(text), "--device");
+  const drivers::DeviceString* device = &parsed;
+  while (device->inner) device = device->inner.get();
+  const auto names_port = [](const auto& option) { return option.key == "port"; };
+  if (device->name != "dpdk" || std::ranges::any_of(device->options, names_port)) return text;
+  return fmt::format("{}{}port={}", text, device->options.empty() ? '?' : '&', link_port);
+}
+
 uint16_t trunk_to(const Endpoint& at, std::vector<Endpoint>& trunks) {
   const auto known = std::find(trunks.begin(), trunks.end(), at);
   if (known == trunks.end()) trunks.push_back(at);
@@ -146,13 +157,14 @@ Options parse_options(int count, char** arguments) {
   settings.fabric.buffer_bytes = 4 << 20;
   settings.fabric.histograms = true;
   std::string address = "127.0.0.1";
-  std::vector<std::string> lines, trunks;
+  std::vector<std::string> devices, lines, trunks;
   CnaRange own;
   uint64_t rtt_us = 1000;
   uint64_t lease_seconds = 5;
   const congestion::PortMeterKind* meter = congestion::find_port_meter("caqm_r");
   apps::CommandLine line("urma_switch");
   line.text("address", address);
+  line.texts("--device", devices);
   line.value("--rate", settings.port.bytes_per_second, port_rate);
   line.texts("--line", lines);
   line.texts("--trunk", trunks);
@@ -173,7 +185,11 @@ Options parse_options(int count, char** arguments) {
     return options;
   }
   options.mode = Options::Mode::run;
-  options.device = fmt::format("udp:{}?ecn=yes", to_string(switch_at(address)));
+  if (devices.empty() || line.given("address")) {
+    options.devices.push_back(fmt::format("udp:{}?ecn=yes", to_string(switch_at(address))));
+  }
+  for (const std::string& device : devices) options.devices.push_back(with_port(device));
+  if (options.devices.size() > Loop::most_media) usage("--device: more than 32. Fix: give fewer");
   read_lines(lines, settings);
   read_trunks(trunks, own, settings);
   settings.hosts.first_cna = own.first;

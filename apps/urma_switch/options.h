@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "apps/urma_switch/forwarder.h"
 
@@ -12,7 +13,8 @@ struct Options {
   enum class Mode : uint8_t { help, version, run };
 
   Mode mode = Mode::help;
-  std::string device;  // of the port: udp:ADDRESS:PORT?ecn=yes
+  // The device strings of all media, as udp:ADDRESS:PORT?ecn=yes.
+  std::vector<std::string> devices;
   Forwarder::Settings forwarder = {};
   double interval_seconds = 0;  // between two reports; 0: only one, at the end
   bool json = false;

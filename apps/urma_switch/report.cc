@@ -46,7 +46,7 @@ uint64_t sum_of(const fabric::PortCounters& counters) {
 std::string device_at(const Forwarder& forwarder, uint32_t port) {
   if (port < forwarder.trunks()) return "";
   const Hosts::Host& host = forwarder.host_at(port);
-  return host.cna != 0 ? to_string(host.at) : "";
+  return host.cna != 0 ? to_string(host.at.endpoint) : "";
 }
 
 json port_json(const Forwarder& forwarder, uint32_t port) {
@@ -62,6 +62,7 @@ json port_json(const Forwarder& forwarder, uint32_t port) {
           {"cna", forwarder.last_cna(port)},
           {"has_device", !device.empty()},
           {"device", device.empty() ? json(nullptr) : json(device)},
+          {"medium", device.empty() && !trunk ? json(nullptr) : json(forwarder.medium_of(port))},
           {"switch", trunk ? json(to_string(forwarder.settings().trunks[port])) : json(nullptr)},
           {"bits_per_second", 8 * forwarder.bytes_per_second(port)},
           {"received_packets", counters.received_packets},
@@ -71,17 +72,32 @@ json port_json(const Forwarder& forwarder, uint32_t port) {
           {"lanes", lanes}};
 }
 
+json medium_json(const Medium& medium) {
+  const drivers::PortCounters counters = medium.port().counters();
+  return {{"address", to_string(medium.port().facts().self)},
+          {"description", medium.port().facts().description},
+          {"frames_received", counters.frames_received},
+          {"frames_sent", counters.frames_sent},
+          {"send_failures", counters.send_failures},
+          {"unreachable", counters.unreachable},
+          {"malformed", counters.malformed}};
+}
+
 }  // namespace
 
-json report_json(const Forwarder& forwarder, const Endpoint& at, double seconds) {
+json report_json(const Loop& loop, double seconds) {
+  const Forwarder& forwarder = loop.forwarder();
   const Forwarder::Counters& counters = forwarder.counters();
   const Hosts::Counters& hosts = forwarder.hosts().counters();
   json ports = json::array();
   for (uint32_t port = 0; port < forwarder.used_ports(); ++port) {
     ports.push_back(port_json(forwarder, port));
   }
+  json media = json::array();
+  for (const Medium& medium : loop.media()) media.push_back(medium_json(medium));
   return {{"schema", "urma_switch/1"},
-          {"address", to_string(at)},
+          {"address", media[0]["address"]},
+          {"media", media},
           {"seconds", seconds},
           {"meter", std::string(forwarder.fabric().settings().meter)},
           {"malformed", counters.malformed},
@@ -100,7 +116,8 @@ json report_json(const Forwarder& forwarder, const Endpoint& at, double seconds)
           {"ports", ports}};
 }
 
-std::string report_text(const Forwarder& forwarder, double seconds) {
+std::string report_text(const Loop& loop, double seconds) {
+  const Forwarder& forwarder = loop.forwarder();
   const fabric::Switch& fabric = forwarder.fabric();
   const Forwarder::Counters& counters = forwarder.counters();
   const Hosts::Counters& hosts = forwarder.hosts().counters();

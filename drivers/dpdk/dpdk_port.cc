@@ -56,6 +56,7 @@ Station::Settings station_of(const Settings& settings, const Mac& mac) {
           .address = derived ? derived_address(mac) : settings.address,
           .prefix_bits = derived ? derived_prefix : settings.prefix_bits,
           .gateway = settings.gateway,
+          .port = settings.udp_port,
           .vlan = settings.vlan,
           .dscp = settings.dscp,
           .entropy = settings.entropy};

@@ -13,6 +13,7 @@ constexpr uint64_t most_ip_mtu = 9600;
 constexpr uint64_t most_queues = 16;
 constexpr uint64_t most_vlan = 4094;
 constexpr uint64_t most_dscp = 63;
+constexpr uint16_t most_udp_port = 60999;  // higher ones are path entropy (Station::first_entropy)
 
 // Reads ADDRESS or ADDRESS/BITS. Returns false if the text is not one.
 bool read_network(std::string_view text, dpdk::Settings& settings) {
@@ -72,6 +73,13 @@ void read_options(OptionReader& options, dpdk::Settings& settings) {
   options.flag("entropy", settings.entropy,
                {"choose the UDP source port by the flow, so that switches and queues spread flows; "
                 "all peers must be dpdk: devices"});
+  read_number(options, "port", settings.udp_port, most_udp_port,
+              {"the UDP port; that of switches is 4794"});
+  if (settings.udp_port == 0) options.refuse("port", "from 1 to 60999");
+  if (settings.entropy && settings.udp_port != ub_port) {
+    options.refuse("port",
+                   "4792 with entropy=yes, as the source port of packets then tells nothing");
+  }
   options.text("eal", settings.eal,
                {"more arguments of EAL, separated by spaces; the first device of a process starts "
                 "EAL",

@@ -17,6 +17,7 @@ struct Settings {
   uint16_t queues = 1;       // pairs of queues, over which the port spreads flows
   uint16_t vlan = 0;         // of all packets; 0: untagged
   uint8_t dscp = 0;          // of sent packets
+  uint16_t udp_port = ub_port;
   bool entropy = false;      // the UDP source port tells flows apart; all peers must use dpdk:
   std::string eal = {};      // further arguments of EAL, separated by spaces
   SettingList options = {};  // the options as they were read, for PortFacts::settings

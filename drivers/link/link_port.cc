@@ -26,6 +26,9 @@ uint8_t lbf_of(std::span<const std::byte> head) {
   return static_cast<uint8_t>(mix_bits(load_be<tpns_bytes>(head.data() + tpns_at)) >> 56);
 }
 
+// A port that wakes no thread is polled this often.
+constexpr Duration polled_every = std::chrono::milliseconds(1);
+
 uint8_t log2_of(uint32_t mtu) { return static_cast<uint8_t>(std::bit_width(mtu) - 1); }
 
 void sleep_at(std::span<const int> descriptors, Time now, Time until) {
@@ -33,6 +36,7 @@ void sleep_at(std::span<const int> descriptors, Time now, Time until) {
   for (size_t i = 0; i < descriptors.size(); ++i) {
     watched[i] = {.fd = descriptors[i], .events = POLLIN, .revents = 0};
   }
+  if (descriptors.empty()) until = std::min(until, now + polled_every);
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
   poll(watched.data(), descriptors.size(), static_cast<int>(std::max<int64_t>(left.count(), 0)));
 }

@@ -8,6 +8,7 @@ namespace {
 
 using apps::switches::Forwarder;
 using apps::switches::Hosts;
+using apps::switches::Place;
 
 constexpr uint64_t byte_each_ns = 1'000'000'000;
 
@@ -57,6 +58,44 @@ struct Attached {
 
 bool equal(std::span<const std::byte> a, std::span<const std::byte> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+TEST_CASE("devices with equal addresses on two media are two devices") {
+  Attached with;
+  const Place there(host_at(1), 1);
+  const auto tell = [&](std::span<const std::byte> datagram) {
+    return with.forwarder.take(datagram, there, Ecn::not_ect, with.now);
+  };
+  CHECK(tell(packet_between(1, 2))->type == LinkMessage::unknown);
+  const FakeDevice device{host_at(1), 4, 9};
+  const auto challenge = tell(control_datagram(device.asks()));
+  // The cookie of the one does not prove that the other receives.
+  CHECK(with.tell(device, device.asks(challenge->cookie))->type == LinkMessage::challenge);
+  CHECK(tell(control_datagram(device.asks(challenge->cookie)))->type == LinkMessage::attached);
+  CHECK(with.forwarder.hosts().attached() == 4);
+}
+
+TEST_CASE("packets to a medium that is full stay, and the others leave") {
+  Attached with;
+  const Place there(host_at(4), 1);
+  FakeDevice device{host_at(4), 4};
+  const auto ask = [&](uint64_t cookie) {
+    return with.forwarder.take(control_datagram(device.asks(cookie)), there, {}, with.now);
+  };
+  REQUIRE(ask(ask(0)->cookie)->type == LinkMessage::attached);
+  with.arrive(packet_between(1, 4), host_at(1));
+  with.arrive(packet_between(1, 2), host_at(1));
+  const Time due = with.forwarder.due();
+  with.now += 1us;
+  Forwarder::Leaving one;
+  REQUIRE(with.forwarder.next(with.now, one, 2));
+  CHECK(one.to == host_at(2));
+  with.forwarder.release(one.slot);
+  CHECK_FALSE(with.forwarder.next(with.now, one, 2));
+  CHECK(with.forwarder.due(2) == never);
+  CHECK(with.forwarder.due() == due);
+  REQUIRE(with.forwarder.next(with.now, one));
+  CHECK(one.to == there);
 }
 
 TEST_CASE("a packet reaches the device with its destination, at the rate of the port") {
@@ -268,7 +307,7 @@ struct TwoSwitches {
              std::vector<std::vector<std::byte>>& out) {
     const auto left = from.leave();
     for (const auto& packet : left) {
-      if (packet.to.port == link_port) {
+      if (packet.to.endpoint.port == link_port) {
         to.arrive(packet.datagram, host_at(number, link_port));
         ++trips;
       } else {
@@ -358,7 +397,7 @@ TEST_CASE("flows to the same devices spread over switches of equal cost, and eac
       with.release(left);
       return left[0].to;
     };
-    const Endpoint way = way_of();
+    const Place way = way_of();
     CHECK(way_of() == way);
     to_first += way == settings.trunks[0];
   }

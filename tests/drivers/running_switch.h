@@ -14,7 +14,8 @@ class RunningSwitch {
  public:
   explicit RunningSwitch(const std::string& device = "udp:127.0.0.1:0?ecn=yes")
       : port_(PortPair::open(device)),
-        loop_(*port_, settings()),
+        ports_{port_.get()},
+        loop_(ports_, settings()),
         thread_([this] { loop_.run([this] { return stopped_.load(); }, -1); }) {}
   ~RunningSwitch() {
     stopped_ = true;
@@ -35,6 +36,7 @@ class RunningSwitch {
   }
 
   std::unique_ptr<drivers::PacketPort> port_;
+  const std::vector<drivers::PacketPort*> ports_;
   apps::switches::Loop loop_;
   std::atomic<bool> stopped_{false};
   std::thread thread_;

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <vector>
+
+#include "apps/urma_switch/forwarder.h"
+#include "drivers/driver.h"
+
+namespace urma::apps::switches {
+
+// One of the media to which a switch has a port: receives what comes from there, and sends what
+// leaves there. Reads no clock. Used by one thread.
+class Medium {
+ public:
+  // The port outlives this object. `number`: of the medium.
+  Medium(drivers::PacketPort& port, uint8_t number) : port_(port), number_(number) {}
+
+  const drivers::PacketPort& port() const { return port_; }
+  // Returns whether a thread must poll, because nothing that arrives wakes it.
+  bool mute() const { return port_.descriptors().empty(); }
+
+  // Gives what has arrived to the forwarder. Returns whether there was something.
+  bool receive(Forwarder& forwarder, Time now);
+
+  bool full() const { return leaving_.size() == burst; }
+  // The next packet to be sent; the medium must not be full.
+  void add(const Forwarder::Leaving& leaving) { leaving_.push_back(leaving); }
+  // Returns whether the port has taken a packet.
+  bool send(Time now);
+  // Releases the memory of packets that the port does not read any longer.
+  void settle(Forwarder& forwarder);
+  // Returns whether the port has not taken packets, or may still read some.
+  bool busy() const { return !leaving_.empty() || !sent_.empty(); }
+
+ private:
+  static constexpr size_t burst = 64;
+
+  struct Sent {
+    uint64_t number;  // of the frame, among those that the port has taken
+    uint32_t slot;
+  };
+
+  void answer(const LinkControl& message, const Endpoint& to, Time now);
+
+  drivers::PacketPort& port_;
+  const uint8_t number_;
+  std::vector<Forwarder::Leaving> leaving_;  // that the port has not taken yet
+  std::vector<Sent> sent_;                   // that have not settled, a queue from `sent_first_`
+  size_t sent_first_ = 0;
+  uint64_t taken_ = 0;
+};
+
+}  // namespace urma::apps::switches
