@@ -7,10 +7,11 @@
 
 namespace urma::congestion {
 
-// C-AQM of UB 6.6.1.3: each packet asks for an increase of the window, the port grants or refuses
-// it, and marks packets when it is overloaded. UB leaves to the vendor how much a sender asks for
-// and how much a mark takes. Here each packet asks for its own size in slow start; afterwards all
-// packets of a round trip together ask for a quarter of a packet. A mark takes half a packet.
+// C-AQM of UB 6.6.1.3 (UB 4.6.5): each packet asks for an increase of the window, the port grants
+// or refuses it, and marks packets when it is overloaded. UB leaves to the vendor how much a sender
+// asks for and how much a mark takes. Here each packet asks for its own size in slow start;
+// afterwards all packets of a round trip together ask for a quarter of a packet. A mark takes half
+// a packet.
 class CaqmW final : public Guarded {
  public:
   explicit CaqmW(const Settings& settings) : Guarded(settings) {}

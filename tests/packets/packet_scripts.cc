@@ -3,35 +3,23 @@
 // headers bit by bit, so that it finds a codec whose reader and writer have the same error.
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <deque>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "drivers/frame_pool.h"
+#include "tests/packets/congestion_words.h"
 #include "transport/rtp/tp.h"
 
 namespace urma::test {
 namespace {
 
-[[noreturn]] void fail(const std::string& why) { throw std::runtime_error(why); }
-
 // ---- words
-
-uint64_t number_of(std::string_view text, int base = 10) {
-  uint64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (failure != std::errc{} || end != text.data() + text.size()) {
-    fail("\"" + std::string(text) + "\" is not a number");
-  }
-  return value;
-}
 
 Duration duration_of(const std::string& text) {
   const size_t unit = text.find_first_not_of("0123456789");
@@ -62,20 +50,6 @@ std::string text_of(uint64_t first, uint64_t last) {
   return std::to_string(first) + (first == last ? "" : "-" + std::to_string(last));
 }
 
-// ---- bits
-
-uint64_t big_endian(const std::byte* at, size_t bytes) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < bytes; ++i) value = value << 8 | static_cast<uint64_t>(at[i]);
-  return value;
-}
-void put(std::byte* at, size_t bytes, uint64_t value) {
-  while (bytes-- > 0) {
-    at[bytes] = static_cast<std::byte>(value);
-    value >>= 8;
-  }
-}
-
 // ---- a script
 
 struct Line {
@@ -90,9 +64,12 @@ struct Script {
   uint32_t first_psn = 0x123456;
   uint32_t send_window = 2048;
   Duration rtt = std::chrono::milliseconds(1);
+  uint64_t bytes = 0;              // of each data packet that leaves, from RTPH to ICRC
   uint64_t limit_bytes = 1 << 30;  // that may be in flight
   const congestion::ControllerKind* controller = congestion::find_controller("fixed");
   ReportForm reports = ReportForm::none;  // in both directions
+  uint64_t line_bytes_per_second = 0;     // of the link
+  std::vector<std::string> counted;       // the counters whose growth is an event
   bool memory = true;                     // to keep packets that arrive out of order
   Time end{};
   std::vector<Line> inputs;
@@ -142,10 +119,29 @@ Retransmission mode_of(const std::vector<std::string>& words) {
 ReportForm form_of(const std::string& name) {
   for (const auto& [known, form] : {std::pair("ldcp", ReportForm::ldcp),
                                     {"cnp", ReportForm::cnp},
+                                    {"caqm", ReportForm::caqm},
                                     {"rate", ReportForm::rate}}) {
     if (name == known) return form;
   }
-  fail("\"" + name + "\" is not a form of reports: ldcp, cnp or rate");
+  fail("\"" + name + "\" is not a form of reports. Fix: ldcp, cnp, caqm or rate");
+}
+
+constexpr std::pair<const char*, uint64_t transport::Counters::*> counters[] = {
+    {"malformed", &transport::Counters::malformed},
+    {"overtaken_reports", &transport::Counters::overtaken_reports},
+    {"notifications", &transport::Counters::notifications},
+};
+
+// Reads the names of counters.
+std::vector<std::string> counters_of(const std::vector<std::string>& words) {
+  for (size_t i = 1; i < words.size(); ++i) {
+    const auto known = [&](const auto& counter) { return words[i] == counter.first; };
+    if (std::none_of(std::begin(counters), std::end(counters), known)) {
+      fail("\"" + words[i] +
+           "\" is not a counter. Fix: malformed, overtaken_reports or notifications");
+    }
+  }
+  return {words.begin() + 1, words.end()};
 }
 
 void read_setting(const std::vector<std::string>& words, Script& script) {
@@ -163,12 +159,19 @@ void read_setting(const std::vector<std::string>& words, Script& script) {
     script.first_psn = static_cast<uint32_t>(number_of(words[1], 16));
   } else if (what == "send_window") {
     script.send_window = static_cast<uint32_t>(number_of(words[1]));
+  } else if (what == "bytes") {
+    script.bytes = number_of(words[1]);
+    if (script.bytes > 1052) fail("the packets would be too large. Fix: at most 1052");
   } else if (what == "limit_bytes") {
     script.limit_bytes = number_of(words[1]);
   } else if (what == "rtt") {
     script.rtt = duration_of(words[1]);
   } else if (what == "reports") {
     script.reports = form_of(words[1]);
+  } else if (what == "line") {
+    script.line_bytes_per_second = number_of(words[1]);
+  } else if (what == "count") {
+    script.counted = counters_of(words);
   } else if (what == "controller") {
     script.controller = congestion::find_controller(words[1]);
     if (script.controller == nullptr) fail("there is no controller \"" + words[1] + "\"");
@@ -225,6 +228,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
       if (steps > 100'000) fail("virtual time does not advance");
       for (; next < script_.inputs.size() && script_.inputs[next].at <= now_; ++next) {
         happen(script_.inputs[next]);
+        note_counters();
       }
       send();
       if (next < script_.inputs.size() && script_.inputs[next].at <= now_) continue;
@@ -245,6 +249,9 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
   void write(std::span<transport::PacketSlot> packets) override {
     for (transport::PacketSlot& packet : packets) {
       packet.frame->head_bytes = static_cast<uint8_t>(packet.frame->head_bytes + 8);
+      if (payload_.empty()) continue;
+      packet.frame->pieces[0] = {payload_.data(), static_cast<uint32_t>(payload_.size())};
+      packet.frame->piece_count = 1;
     }
   }
   // PacketSink
@@ -262,6 +269,8 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
   static constexpr uint32_t packet_bytes = 1024;
   static constexpr uint32_t arriving_bytes = 1000;  // of each data packet, from RTPH to ICRC
   static constexpr size_t rtph_bytes = 16;
+  static constexpr size_t least_bytes =
+      rtph_bytes + 8 + icrc_bytes;  // of a data packet that leaves
 
   const PathList paths_{.count = 1, .endpoints = {{{ipv4(127, 0, 0, 1), ub_port}}}};
 
@@ -281,6 +290,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
             .controller = script_.controller,
             .gives = script_.reports,
             .takes = script_.reports,
+            .line_bytes_per_second = script_.line_bytes_per_second,
             .paths = &paths_};
   }
 
@@ -292,12 +302,14 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
   void happen(const Line& line) {
     try {
       if (line.words[0] == "offer") return offer(line.words);
-      if (line.words.size() < 3) fail("\"in\" needs a packet: data, ack, nak or sack, and a PSN");
+      if (line.words.size() < 3) {
+        fail("\"in\" needs a packet. Fix: data, ack, nak or sack and a PSN, or cnp severe");
+      }
       const std::string& what = line.words[1];
       if (what == "data") return take_data(line.words);
       if (what == "cnp") return take_notification(line.words);
       if (what == "ack" || what == "nak" || what == "sack") return take_ack(line.words);
-      fail("\"" + what + "\" is not a packet: data, ack, nak, sack or cnp");
+      fail("\"" + what + "\" is not a packet. Fix: data, ack, nak, sack or cnp");
     } catch (const std::exception& error) {
       fail("line " + std::to_string(line.number) + ": " + error.what());
     }
@@ -315,8 +327,25 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
     return std::find(words.begin(), words.end(), word) != words.end();
   }
 
-  // Handles the line "in data 3-5 [last] [ask] [fake] [ce]".
+  // Reads the words of a packet from this one on: flags from `known`, or words about congestion.
+  CongestionWords words_of(const std::vector<std::string>& words, size_t first,
+                           std::initializer_list<std::string_view> known,
+                           uint64_t most_hint) const {
+    CongestionWords out;
+    for (size_t i = first; i < words.size(); ++i) {
+      if (std::find(known.begin(), known.end(), words[i]) != known.end()) continue;
+      if (out.take(words[i], most_hint)) continue;
+      std::string flags;
+      for (const std::string_view flag : known) flags += std::string(flag) + ", ";
+      fail("\"" + words[i] + "\" is not a word of this packet. Fix: " + flags +
+           "C, I, S, loc, hint=N, queue=N");
+    }
+    return out;
+  }
+
+  // Handles the line "in data 3-5 [last] [ask] [fake] [ce] [C] [I] [S] [loc] [hint=N] [queue=N]".
   void take_data(const std::vector<std::string>& words) {
+    const CongestionWords congestion = words_of(words, 3, {"last", "ask", "fake", "ce"}, 0xff);
     const auto [first, last] = range_of(words[2]);
     for (uint64_t psn = first; psn <= last; ++psn) {
       std::array<std::byte, rtph_bytes> bytes{};
@@ -326,13 +355,16 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
       const auto header = Rtph::parse(bytes);
       const RxFrame frame{.data = bytes.data(),
                           .bytes = arriving_bytes,
-                          .ecn = has(words, "ce") ? Ecn::ce : Ecn::ect0};
+                          .ecn = has(words, "ce") ? Ecn::ce : Ecn::ect0,
+                          .cci = congestion.cci(),
+                          .switch_queue = static_cast<uint8_t>(congestion.queue)};
       if (tp_.handle_data(*header, frame, now_)) note_number("up", psn, "");
     }
   }
 
   // Handles the lines "in ack 3", "in nak 4" and "in sack 3 max 9 bits 64 5 7-9". With the words
-  // "report BYTES MARKED" at the end, the packet has a CETPH; with "short", half of one.
+  // "report BYTES MARKED" and those about congestion at the end, the packet has a CETPH; with
+  // "short", half of one.
   void take_ack(std::vector<std::string> words) {
     const auto at = std::find(words.begin(), words.end(), "report");
     std::vector<std::byte> rest;
@@ -353,25 +385,40 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
       rest.insert(rest.end(), bitmap.begin(), bitmap.end());
     }
     // As RtpIngress does.
-    if (reports && !tp_.reports_taken().in_acknowledgements()) return;
+    if (reports && !tp_.reports_taken().in_acknowledgements()) {
+      ++counters_.malformed;
+      return;
+    }
     tp_.handle_ack(*Rtph::parse(bytes), rest, now_, *this);
   }
 
-  // The second value is in bytes for reports of form ldcp, in packets for form rate.
+  bool is_rate() const { return script_.reports == ReportForm::rate; }
+  bool counts_packets() const { return is_rate() || script_.reports == ReportForm::caqm; }
+
+  // MARKED is in packets for reports of form caqm and rate, otherwise in bytes.
   std::vector<std::byte> cetph(const std::vector<std::string>& words) const {
-    std::vector<std::byte> bytes(8);
-    if (words.size() < 3) fail("not of the form: report BYTES MARKED");
+    std::array<std::byte, 8> bytes{};
+    if (words.size() < 3) fail("a report needs values. Fix: report BYTES MARKED");
     put(bytes.data(), 4, number_of(words[1]) / 2);
     const uint64_t marked = number_of(words[2]);
-    script_.reports == ReportForm::rate ? put(&bytes[5], 1, marked) : put(&bytes[4], 4, marked / 2);
-    if (has(words, "short")) bytes.resize(4);
-    return bytes;
+    const CongestionWords congestion = words_of(words, 3, {"short"}, is_rate() ? 0x7fff : 0xffff);
+    if (counts_packets()) {
+      if (marked > 0xff) fail("MARKED does not fit. Fix: at most 255 packets");
+      congestion.write(bytes, is_rate());
+      put(&bytes[5], 1, marked);
+    } else {
+      if (congestion.any) fail("this form has only BYTES and MARKED. Fix: reports caqm or rate");
+      put(&bytes[4], 4, marked / 2);
+    }
+    return {bytes.begin(), bytes.begin() + (has(words, "short") ? 4 : 8)};
   }
 
-  // Handles the line "in cnp severe".
+  // Handles the lines "in cnp severe" and "in cnp minor", each with "loc" or without.
   void take_notification(const std::vector<std::string>& words) {
+    const bool severe = words[2] == "severe";
+    if (!severe && words[2] != "minor") fail("a CNP has no such mark. Fix: severe or minor");
     std::array<std::byte, 16> bytes{};
-    bytes[0] = static_cast<std::byte>((words[2] == "severe" ? 3 : 1) << 6);
+    bytes[0] = static_cast<std::byte>((severe ? 3 : 1) << 6 | has(words, "loc") << 5);
     tp_.handle_notification(bytes, now_);
   }
 
@@ -422,6 +469,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
       if (big_endian(&bytes[0], 1) >> 7 != 0) flags += " last";
       if ((big_endian(&bytes[8], 1) & 0x80) != 0) flags += " ask";
       if ((big_endian(&bytes[8], 1) & 0x40) != 0) flags += " fake";
+      if (frame.cci != 0) flags += CongestionWords::of_cci(frame.cci).text();
       return note_number("out data", psn, flags);
     }
     if (opcode == 8) return note("out cnp " + std::to_string(big_endian(&bytes[16], 1) >> 6));
@@ -441,10 +489,11 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
   }
 
   std::string report_of(const std::vector<std::byte>& bytes) const {
-    const bool rate = script_.reports == ReportForm::rate;
-    const uint64_t marked = rate ? big_endian(&bytes[21], 1) : big_endian(&bytes[20], 4) * 2;
-    return " report " + std::to_string(big_endian(&bytes[16], 4) * 2) + " " +
-           std::to_string(marked);
+    const std::string arrived = " report " + std::to_string(big_endian(&bytes[16], 4) * 2) + " ";
+    if (!counts_packets()) return arrived + std::to_string(big_endian(&bytes[20], 4) * 2);
+    const auto cetph = std::span(bytes).subspan<16, 8>();
+    return arrived + std::to_string(big_endian(&bytes[21], 1)) +
+           CongestionWords::of_cetph(cetph, is_rate()).text();
   }
 
   std::string bits_of(const std::vector<std::byte>& bytes, uint64_t psn) const {
@@ -472,6 +521,17 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
     flush();
     trace_.push_back("at " + text_of(now_) + " " + what);
   }
+  // Lists the counters of the script that have grown.
+  void note_counters() {
+    for (const auto& [name, counter] : counters) {
+      const uint64_t grown = counters_.*counter - counted_.*counter;
+      const auto& all = script_.counted;
+      if (grown > 0 && std::find(all.begin(), all.end(), name) != all.end()) {
+        note(std::string("counted ") + name);
+      }
+    }
+    counted_ = counters_;
+  }
   void note_number(const std::string& what, uint64_t number, const std::string& flags) {
     const std::string key = "at " + text_of(now_) + " " + what;
     if (key != run_key_ || number != run_last_ + 1 || !flags.empty() || !run_flags_.empty()) {
@@ -491,7 +551,10 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
   }
 
   const Script& script_;
+  const std::vector<std::byte> payload_ =
+      std::vector<std::byte>(std::max(script_.bytes, least_bytes) - least_bytes);
   transport::Counters counters_;
+  transport::Counters counted_;  // as of the last event
   transport::RtpPools pools_{8192, 256, 1};
   Time now_{};
   transport::Tp tp_{0, settings(), pools_, counters_, now_};
@@ -534,13 +597,47 @@ bool run_file(const char* path) {
   return false;
 }
 
+// Returns why a script is refused; nothing if it is not.
+std::string why_refused(const std::string& text) {
+  std::istringstream in(text);
+  try {
+    const Script script = read_script(in);
+    (void)Run(script).run();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// Reads rows "LINE; LINE | WHY" of scripts that must be refused with a message that contains WHY.
+// Returns whether all are.
+bool check_refused(const char* path) {
+  std::ifstream in(path);
+  bool all = in.good();
+  std::string row;
+  while (std::getline(in, row)) {
+    const size_t bar = row.find(" | ");
+    if (row.starts_with('#') || bar == std::string::npos) continue;
+    std::string script = row.substr(0, bar);
+    std::replace(script.begin(), script.end(), ';', '\n');
+    const std::string why = why_refused(script);
+    if (why.find(row.substr(bar + 3)) != std::string::npos) continue;
+    std::printf("%s\n  + %s\n", row.c_str(), why.c_str());
+    all = false;
+  }
+  return all;
+}
+
 }  // namespace
 }  // namespace urma::test
 
 int main(int count, char** arguments) {
   if (count < 2) {
-    std::fprintf(stderr, "usage: %s SCRIPT...\n", arguments[0]);
+    std::fprintf(stderr, "usage: %s SCRIPT... or --refused FILE\n", arguments[0]);
     return 2;
+  }
+  if (std::string_view(arguments[1]) == "--refused" && count == 3) {
+    return urma::test::check_refused(arguments[2]) ? 0 : 1;
   }
   int failed = 0;
   for (int i = 1; i < count; ++i) failed += !urma::test::run_file(arguments[i]);
