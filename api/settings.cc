@@ -107,7 +107,7 @@ Result<SettingList> Device::settings() {
                    "the congestion signals that packets carry: ecn, cci, lbf, vl"});
     out.push_back({"line_rate", bit_rate_text(facts.line_bytes_per_second), Origin::driver,
                    "a property of the medium",
-                   "the rate of the link; dcqcn starts with it, or with 100Gbit if it is unknown"});
+                   "the rate of the link, which no paced channel exceeds; dcqcn starts with it"});
     out.push_back({"scheduling_delay", duration_text(facts.scheduling_delay), Origin::driver,
                    "a property of the medium",
                    "how late this device may run on a machine with a vacant processor"});

@@ -97,8 +97,10 @@ class Controller {
 struct Settings {
   uint32_t packet_bytes = 4096;    // the channel's MTU
   uint64_t limit_bytes = 4 << 20;  // the window never exceeds what the receiver can buffer
-  double bytes_per_second = 0;     // of this host's link; zero if unknown
-  Duration base_rtt{};             // without queues; if zero, the least measured round trip is used
+  // Of this host's link; zero if unknown. A controller that paces never exceeds it, whatever is
+  // reported.
+  double bytes_per_second = 0;
+  Duration base_rtt{};  // without queues; if zero, the least measured round trip is used
   // How late an end may run, which is at least how late its timers expire. A controller that reads
   // delays does not take a delay of this length for a queue. A sender that was late may catch up
   // with this much of its schedule. A window that switches have granted has room for the packets
@@ -122,8 +124,6 @@ struct ControllerKind {
   Controller* (*make)(void* storage, const Settings& settings);
   Needs needs = Needs::nothing;
   bool paces = false;  // the owner must call `request`, and send nothing before `not_before`
-  // It begins at the rate of the link, and never exceeds it. Others find the rate by themselves.
-  bool starts_at_line_rate = false;
 };
 
 std::span<const ControllerKind> controllers();

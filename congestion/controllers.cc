@@ -26,7 +26,7 @@ constexpr ControllerKind kinds[] = {
     {"ldcp", "a window that ECN marks reduce; starts with all that the path holds", make<Ldcp>,
      Needs::marks},
     {"dcqcn", "a rate that notifications cut: lossless links", make<Dcqcn>, Needs::notifications,
-     true, true},
+     true},
     {"caqm_w", "increases that switches grant (UB 6.6.1.3); without them as caqm_r", make<CaqmW>,
      Needs::increases, true},
     {"caqm_r", "rates that switches name; without them delays and ECN marks", make<CaqmR>,

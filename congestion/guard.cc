@@ -72,8 +72,11 @@ double Guarded::bytes_per_second() const {
   return link_ > 0 ? std::min<double>(rate, link_) : rate;
 }
 
+// The base round trip may have been measured while both ends were punctual, so what the link
+// carries while an end is late is added.
 double Guarded::most_window() const {
-  const double most = link_ > 0 ? std::max<double>(most_bdp * link_ * base(), packet_) : limit_;
+  const double longest = base() + lateness_ns_ * 1e-9;
+  const double most = link_ > 0 ? std::max<double>(most_bdp * link_ * longest, packet_) : limit_;
   return std::min<double>(most, limit_);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/timer_wheel.h"
 #include "wire/icrc.h"
 
 namespace urma::transport {
@@ -23,12 +24,21 @@ bool names_address(const Eid& eid, const Endpoint& at) {
          eid.bytes[14] == std::byte{0} && eid.bytes[15] == std::byte{1};
 }
 
+// No port knows the round trip to a peer without queues, so controllers take the least measured
+// one.
+congestion::Settings pacing_of(const Settings& settings) {
+  return {.bytes_per_second = static_cast<double>(settings.line_bytes_per_second),
+          // The timer of a departure expires up to a tick late, however punctual the engine is.
+          .lateness = std::max(settings.lateness, TimerWheel::tick)};
+}
+
 }  // namespace
 
 RtpMedium::RtpMedium(const Uses& uses, const OwnPaths& own_paths)
     : MediumOf(uses, uses.settings.idle_timeout, uses.settings.packets, uses.settings.slices,
                uses.settings.peers, uses.settings.lateness),
       own_paths_(own_paths),
+      pacing_(pacing_of(uses.settings)),
       modes_(uses.settings.peers) {}
 
 PacketChannel& RtpMedium::make(Peer& peer, const Agreed& agreed, Time now) {
@@ -49,8 +59,7 @@ PacketChannel& RtpMedium::make(Peer& peer, const Agreed& agreed, Time now) {
       .controller = &controller,
       .gives = agreed_form(their_offer, agreed.ours),
       .takes = taken,
-      .line_bytes_per_second = settings_.line_bytes_per_second,
-      .lateness = settings_.lateness,
+      .pacing = pacing_,
       .paths = &own_paths_.usable(),
       .path = own_paths_.current().first(),
       .routes = peer.routes,

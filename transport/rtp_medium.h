@@ -36,7 +36,8 @@ class RtpMedium final : public MediumOf<Tp, RtpPools> {
   void view_control(const PacketChannel& channel, ChannelView& out) const override;
 
   const OwnPaths& own_paths_;
-  Slab<Retransmission> modes_;  // of channels that do not use Settings::retransmission
+  const congestion::Settings pacing_;  // the part that is the same for each channel
+  Slab<Retransmission> modes_;         // of channels that do not use Settings::retransmission
 };
 
 }  // namespace urma::transport

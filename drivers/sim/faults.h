@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "congestion/signal.h"
 #include "drivers/impairment.h"
 #include "urma/core/endpoint.h"
 #include "wire/frame.h"
@@ -22,6 +23,9 @@ class Faults {
   // Called with each packet that a port has read from memory, before any impairment. The packet is
   // as it could be seen on the wire.
   std::function<void(const Endpoint& from, std::span<const std::byte> packet)> on_leave;
+  // Called with the signal of each packet that asks for something, behind the last switch. May
+  // change it, as a switch with a defect would.
+  std::function<void(congestion::Signal& signal)> forge;
 
   // Loses packets from `from` to `to`, in this direction only, that are longer than `longest`; if
   // `severed` is false, loses them no longer.

@@ -133,8 +133,11 @@ void Network::advance(Time to) {
     const auto slot = static_cast<uint32_t>(packet.handle);
     Packets::Packet& header = packets_[slot];
     header.ecn = packet.ecn;
+    if (signal_of(header.cci, 0)) {
+      if (faults.forge) faults.forge(packet.signal);
+      header.cci = cci_with(packet.signal);
+    }
     header.switch_queue = packet.signal.switch_queue;
-    if (signal_of(header.cci, 0)) header.cci = cci_with(packet.signal);
     deliver(slot);
   }
   while (switches_->take_lost(packet)) packets_.put_back(static_cast<uint32_t>(packet.handle));

@@ -48,7 +48,7 @@ class Network final : public VirtualClock {
   bool step(Time until) override;
   uint64_t seed() override { return prng_.next(); }
 
-  Faults faults;  // of the wire
+  Faults faults;  // of the wire and of switches
   // Kills the process at this address: nothing is sent from or delivered to it.
   void kill(const Endpoint& at);
   // Stops the process at this address, so that its engine is not run, or lets it continue.

@@ -22,7 +22,7 @@ LIMIT_S = 60  # of the tests, at least
 SLOWNESS = 4  # How many times longer a mutant's tests may take than those of the code as it is.
 BUILD_LIMIT_S = 1800
 TARGETS = ["packet_scripts", "loss_tests", "memory_tests", "gate_tests", "order_tests",
-           "settle_tests", "control_tests", "fabric_tests"]
+           "settle_tests", "control_tests", "fabric_tests", "forged_hints"]
 
 
 def mutants():

@@ -26,6 +26,9 @@ std::vector<std::string> controls_that_read_marks() {
   return names;
 }
 
+// A control that paces is told the rate of the line, so a single channel fills no queue.
+bool paces(const std::string& control) { return congestion::find_controller(control)->paces; }
+
 struct Transfer {
   double utilisation = 0;
   Statistics sender;
@@ -61,8 +64,7 @@ TEST_CASE("a control that reads marks fills a line without a loss") {
     const Transfer done = transfer("marks-" + control, control);
     CHECK(done.utilisation > 0.7);
     CHECK(done.sender.retransmitted == 0);
-    // dcqcn is told the rate of the line, so that a single channel never fills the queue.
-    if (control != "dcqcn") CHECK(done.receiver.packets_marked > 0);
+    if (!paces(control)) CHECK(done.receiver.packets_marked > 0);
   }
   const Transfer by_loss = transfer("marks-aimd", "aimd");
   CHECK(by_loss.sender.retransmitted > 0);
@@ -233,14 +235,14 @@ TEST_CASE("over two paths, controls that read marks fill both lines and keep the
     const bool slow_to_recover = control == "dcqcn";
     CHECK(both > 2 * (slow_to_recover ? 0.7 : 0.8) * line_bytes_per_second);
     CHECK(both < 2 * line_bytes_per_second);
-    // dcqcn is told the rate of the lines, and fills no queue.
-    if (control != "dcqcn") CHECK(equal.there.device.stats().value().packets_marked > 0);
+    if (!paces(control)) CHECK(equal.there.device.stats().value().packets_marked > 0);
     CHECK(equal.here.device.stats().value().overtaken_reports == 0);
     // A path of a tenth of the rate, which is always congested, does not hold the other one back.
     TwoPaths unequal("two-unequal-" + control, control, marking_line, slow);
     unequal.flow(20ms);
     CHECK(unequal.flow(20ms) > (slow_to_recover ? 0.6 : 0.85) * line_bytes_per_second);
-    CHECK(unequal.there.device.stats().value().packets_marked > 0);
+    // caqm_r reads delays, and finds the queue before packets are marked.
+    if (control != "caqm_r") CHECK(unequal.there.device.stats().value().packets_marked > 0);
     CHECK(unequal.here.device.stats().value().channels_lost == 0);
   }
 }

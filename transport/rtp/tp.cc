@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/timer_wheel.h"
 #include "wire/cci.h"
 #include "wire/icrc.h"
 
@@ -29,13 +28,11 @@ const congestion::ControllerKind& controller_of(const TpSettings& settings) {
 
 congestion::Settings pacer_settings(uint32_t index, const TpSettings& settings,
                                     uint32_t packet_bytes) {
-  const bool told = settings.controller->starts_at_line_rate;
-  return {.packet_bytes = packet_bytes,
-          .limit_bytes = settings.limit_bytes,
-          .bytes_per_second = told ? static_cast<double>(settings.line_bytes_per_second) : 0,
-          // The timer of a departure expires up to a tick late, however punctual the engine is.
-          .lateness = std::max(settings.lateness, TimerWheel::tick),
-          .seed = index ^ number(settings.ends.local)};
+  congestion::Settings out = settings.pacing;
+  out.packet_bytes = packet_bytes;
+  out.limit_bytes = settings.limit_bytes;
+  out.seed = index ^ number(settings.ends.local);
+  return out;
 }
 
 }  // namespace

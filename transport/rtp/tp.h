@@ -33,11 +33,11 @@ struct TpSettings {
   const congestion::ControllerKind* controller = nullptr;
   ReportForm gives = ReportForm::none;  // how this end reports congestion to the peer
   ReportForm takes = ReportForm::none;  // how the peer reports it to this end
-  uint64_t line_bytes_per_second = 0;   // of this end's link; 0 if it is not known
-  Duration lateness{};                  // how late an end may run
-  const PathList* paths = nullptr;      // of this device; outlives the channel
-  uint8_t path = 0;                     // index in `paths` of the only path, if `routes` is null
-  Routes* routes = nullptr;             // null if the channel has one path; outlives the channel
+  // What the controller is told of this device. The channel adds what differs between channels.
+  congestion::Settings pacing{};
+  const PathList* paths = nullptr;  // of this device; outlives the channel
+  uint8_t path = 0;                 // index in `paths` of the only path, if `routes` is null
+  Routes* routes = nullptr;         // null if the channel has one path; outlives the channel
   Balance balance = Balance::slice;
 };
 
