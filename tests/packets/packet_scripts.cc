@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/timer_wheel.h"
 #include "drivers/frame_pool.h"
 #include "tests/packets/congestion_words.h"
 #include "transport/rtp/tp.h"
@@ -290,7 +291,8 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
             .controller = script_.controller,
             .gives = script_.reports,
             .takes = script_.reports,
-            .line_bytes_per_second = script_.line_bytes_per_second,
+            .pacing = {.bytes_per_second = static_cast<double>(script_.line_bytes_per_second),
+                       .lateness = TimerWheel::tick},
             .paths = &paths_};
   }
 
