@@ -142,6 +142,7 @@ void DpdkPort::state_facts(const Settings& settings) {
   facts_.mtu = mtu;
   facts_.buffer_bytes = uint32_t{device.receive_descriptors} * device.queues * mtu;
   facts_.carries.ecn = true;
+  facts_.line_bytes_per_second = device.line_bytes_per_second;
   facts_.scheduling_delay = std::max(facts_.scheduling_delay, polled_every);
   facts_.description =
       settings.port + " (" + device.driver + ") at " + to_string(facts_.self) + ", MTU " +

@@ -42,6 +42,22 @@ uint32_t room_for(const Settings& settings) {
   return std::max<uint32_t>(usual, settings.ip_mtu + outer);
 }
 
+// Returns the bytes per second of so many Mb/s; 0 if the speed is unknown.
+uint64_t rate_of_speed(uint32_t megabits) {
+  constexpr uint64_t bytes_of_megabit = 125'000;
+  return megabits == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : megabits * bytes_of_megabit;
+}
+
+uint64_t highest_rate(uint32_t capabilities) {
+  constexpr uint32_t speeds[] = {200'000, 100'000, 56'000, 50'000, 40'000, 25'000,
+                                 20'000,  10'000,  5'000,  2'500,  1'000};
+  for (const uint32_t speed : speeds) {
+    const bool can = (capabilities & rte_eth_speed_bitflag(speed, RTE_ETH_LINK_FULL_DUPLEX)) != 0;
+    if (can) return rate_of_speed(speed);
+  }
+  return 0;
+}
+
 Error failed(const Settings& settings, const std::string& what, int code) {
   const std::string log = EalLog::of_this_process().quote();
   const int why = code < 0 ? -code : code;
@@ -76,6 +92,7 @@ Result<std::unique_ptr<EtherDevice>> EtherDevice::open(const Settings& settings)
   device->down_since_ = read_clock();
   device->up_ = device->link_is_up();
   device->facts_.peer_seen = device->up_;
+  device->facts_.line_bytes_per_second = device->line_rate();
   return device;
 }
 
@@ -207,6 +224,16 @@ bool EtherDevice::link_is_up() const {
   rte_eth_link link{};
   return state_ == State::started && rte_eth_link_get_nowait(port_, &link) == 0 &&
          link.link_status == RTE_ETH_LINK_UP;
+}
+
+// The link of a NIC comes up seconds after its port was started.
+uint64_t EtherDevice::line_rate() const {
+  if (!pmd_.real_speed) return 0;
+  rte_eth_link link{};
+  const bool up = link_is_up() && rte_eth_link_get_nowait(port_, &link) == 0;
+  if (up) return rate_of_speed(link.link_speed);
+  rte_eth_dev_info info{};
+  return rte_eth_dev_info_get(port_, &info) == 0 ? highest_rate(info.speed_capa) : 0;
 }
 
 bool EtherDevice::tend(Time now) {

@@ -31,6 +31,8 @@ class EtherDevice {
     bool sums_udp = false;  // computes the UDP checksum of sent packets
     bool chains = false;    // sends packets that consist of several buffers
     bool peer_seen = true;  // the link was up at open
+    // Of the link, or the most that it can have if it was down at open; 0 if that is not known.
+    uint64_t line_bytes_per_second = 0;
   };
   const Facts& facts() const { return facts_; }
   const Pmd& pmd() const { return pmd_; }
@@ -69,6 +71,7 @@ class EtherDevice {
   bool start();
   void stop();
   void remove();
+  uint64_t line_rate() const;
 
   // absent: the port was removed; stopped: it cannot start before its peer is there.
   enum class State : uint8_t { absent, stopped, started };

@@ -31,7 +31,7 @@ constexpr Pmd pmds[] = {
     {.name = "net_null", .any_mtu = true},
     {.name = "net_tap", .any_mtu = true},
 };
-constexpr Pmd nic = {.name = "NIC"};
+constexpr Pmd nic = {.name = "NIC", .real_speed = true};
 // It finds its server again only after a restart.
 constexpr Pmd memif_client = {.name = "net_memif",
                               .heals = Heals::restart,

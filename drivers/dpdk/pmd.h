@@ -20,6 +20,8 @@ struct Pmd {
   uint32_t most_ip_mtu = 65535;
   // Whether it accepts mac=.
   bool takes_mac = false;
+  // Whether its link has the speed that it states. Virtual ports invent one, most of them 10 Gb/s.
+  bool real_speed = false;
   // Whether its MAC address differs from those of other such ports, so that an address may be
   // derived from it.
   bool own_mac = true;

@@ -51,6 +51,16 @@ TEST_CASE("an MTU or a number of queues that the port does not have is refused")
   CHECK(lost_buffers() == 0);
 }
 
+TEST_CASE("virtual ports invent the speed of their link, so they state no rate") {
+  for (const std::string& port :
+       {std::string("dpdk:net_null0?ip=10.9.0.1/24"), ring_end(0),
+        "dpdk:net_memif0,role=server,socket=" + socket_path() + "?ip=10.9.0.1/24"}) {
+    const auto opened = try_open_port(port);
+    REQUIRE(opened.ok());
+    CHECK((*opened)->facts().line_bytes_per_second == 0);
+  }
+}
+
 TEST_CASE("without ip= the address is derived from the MAC address") {
   const auto port = try_open_port("dpdk:net_null0");
   REQUIRE(port.ok());
