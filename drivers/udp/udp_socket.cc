@@ -41,17 +41,20 @@ Error system_error(std::string what, int why) {
   return {status, message + ". Fix: " + std::string(fix)};
 }
 
-// Returns the speed that the interface says it has, as text.
-std::string speed_of(std::string_view interface) {
-  // An address may have a label, NAME:LABEL.
-  const std::string name(interface.substr(0, interface.find(':')));
-  std::string text(32, '\0');
-  const int file =
-      above_standard(::open(("/sys/class/net/" + name + "/speed").c_str(), O_RDONLY | O_CLOEXEC));
+// Returns the beginning of a small file.
+std::string beginning_of_file(const std::string& path) {
+  std::string text(512, '\0');
+  const int file = above_standard(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   const ssize_t got = file < 0 ? -1 : ::read(file, text.data(), text.size());
   if (file >= 0) ::close(file);
   text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
   return text;
+}
+
+// Returns the directory in which the kernel describes the interface.
+std::string directory_of(std::string_view interface) {
+  // An address may have a label, NAME:LABEL.
+  return "/sys/class/net/" + std::string(interface.substr(0, interface.find(':')));
 }
 
 }  // namespace
@@ -63,6 +66,14 @@ uint64_t rate_of_speed(std::string_view text) {
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), megabits);
   if (failure != std::errc{} || megabits > most) return 0;
   return megabits * bytes_of_megabit;
+}
+
+uint64_t rate_of_interface(const std::string& directory) {
+  const std::string kind = beginning_of_file(directory + "/uevent");
+  const bool joins_others =
+      kind.find("DEVTYPE=bond\n") != kind.npos || kind.find("DEVTYPE=vlan\n") != kind.npos;
+  const bool is_device = ::access((directory + "/device").c_str(), F_OK) == 0;
+  return is_device || joins_others ? rate_of_speed(beginning_of_file(directory + "/speed")) : 0;
 }
 
 Result<Socket> Socket::make(const Settings& settings) {
@@ -137,7 +148,7 @@ Socket::Interface Socket::interface_of(const Endpoint& self) const {
     if (ioctl(descriptor_, SIOCGIFMTU, &request) == 0) {
       found = {.name = one->ifa_name,
                .mtu = static_cast<uint32_t>(request.ifr_mtu),
-               .bytes_per_second = rate_of_speed(speed_of(one->ifa_name))};
+               .bytes_per_second = rate_of_interface(directory_of(one->ifa_name))};
     }
     break;
   }

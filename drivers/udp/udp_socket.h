@@ -22,6 +22,11 @@ namespace urma::drivers::udp {
 // Returns the rate in bytes per second that the text of /sys/class/net/NAME/speed stands for, or 0
 // if it is not known: it is a number of Mb/s, or -1.
 uint64_t rate_of_speed(std::string_view text);
+// Returns the rate in bytes per second of the interface that the kernel describes in `directory`,
+// /sys/class/net/NAME; 0 if it is not known. Only a device, a VLAN and a bond of devices state the
+// speed that they have: an end of veth says 10 Gb/s, and a tun 10 Mb/s or 10 Gb/s, whatever they
+// carry.
+uint64_t rate_of_interface(const std::string& directory);
 
 struct Settings {
   Eid address;            // if all zero, the first free loopback address

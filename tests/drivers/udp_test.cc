@@ -1,6 +1,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "drivers/udp/udp_socket.h"
 #include "tests/catch.h"
 #include "tests/drivers/ports.h"
@@ -118,6 +121,25 @@ TEST_CASE("the rate of an interface is the speed that it states, if it states on
     INFO(unknown);
     CHECK(rate_of_speed(unknown) == 0);
   }
+}
+
+TEST_CASE("an interface without a device behind it has no rate, whatever it states") {
+  namespace fs = std::filesystem;
+  const fs::path place = fs::temp_directory_path() / ("urma-udp-" + std::to_string(getpid()));
+  const auto describe = [&](const char* file, const char* text) {
+    std::ofstream(place / file) << text;
+    return drivers::udp::rate_of_interface(place.string());
+  };
+  fs::create_directories(place);
+  CHECK(describe("speed", "25000\n") == 0);
+  CHECK(describe("uevent", "INTERFACE=veth0\nIFINDEX=7\n") == 0);
+  CHECK(describe("uevent", "DEVTYPE=bridge\nINTERFACE=br0\n") == 0);
+  CHECK(describe("uevent", "DEVTYPE=vlan\nINTERFACE=eth0.5\n") == 3'125'000'000);
+  CHECK(describe("uevent", "DEVTYPE=bond\nINTERFACE=bond0\n") == 3'125'000'000);
+  CHECK(describe("uevent", "INTERFACE=eth0\n") == 0);
+  CHECK(describe("device", "") == 3'125'000'000);
+  CHECK(drivers::udp::rate_of_interface("/sys/class/net/none") == 0);
+  fs::remove_all(place);
 }
 
 TEST_CASE("without GSO and GRO the same packets arrive") {
