@@ -1,4 +1,4 @@
-"""Draws two panels of lines on logarithmic axes, as SVG. Does not know what was measured."""
+"""Draws two panels of lines, as SVG. Does not know what was measured."""
 
 import dataclasses
 import math
@@ -24,6 +24,7 @@ class Panel:
     lines: dict  # name: [(size, value)]
     x_label: str = "bytes of a message"
     x_text: object = None  # of a size: as bytes
+    linear: bool = False  # axes begin at zero, and lines have no dots; else axes are logarithmic
 
 
 def size_text(size):
@@ -56,6 +57,11 @@ class Axes:
         self.low = max(tick for tick in ticks if tick <= min(values))
         self.high = min(tick for tick in ticks if tick >= max(values) and tick > self.low)
 
+    def columns(self, panel):
+        """Yields the positions of grid lines, and their labels."""
+        for size in self.sizes:
+            yield self.x(size), (panel.x_text or size_text)(size)
+
     def x(self, size):
         low, high = math.log2(self.sizes[0]), math.log2(self.sizes[-1])
         return self.left + PANEL_WIDTH * (math.log2(size) - low) / max(high - low, 1)
@@ -79,9 +85,9 @@ class Axes:
             yield line(self.left, at, right, at, GRID, 1 if numbered else 0.4)
             if numbered or value in (self.low, self.high):
                 yield text(self.left - 8, at + 4, "%g" % value, "end")
-        for size in self.sizes:
-            yield line(self.x(size), TOP, self.x(size), bottom)
-            yield text(self.x(size), bottom + 18, (panel.x_text or size_text)(size))
+        for at, label in self.columns(panel):
+            yield line(at, TOP, at, bottom)
+            yield text(at, bottom + 18, label)
         yield line(self.left, bottom, right, bottom, INK)
         yield line(self.left, TOP, self.left, bottom, INK)
         yield text((self.left + right) / 2, bottom + 40, panel.x_label)
@@ -89,12 +95,45 @@ class Axes:
         yield text(x, y, panel.y_label, more=' transform="rotate(-90 %.1f %.1f)"' % (x, y))
 
 
+class LinearAxes(Axes):
+    """Positions points in a panel whose axes begin at zero, with four to ten steps of 1, 2 or 5."""
+
+    def __init__(self, panel, left):
+        points = [point for line_ in panel.lines.values() for point in line_]
+        self.left = left
+        self.x_step, self.right = self.steps([x for x, _ in points])
+        self.y_step, self.high = self.steps([y for _, y in points])
+        self.low = 0
+
+    @staticmethod
+    def steps(values):
+        """Returns the step of an axis, and its end."""
+        most = max(values, default=0) or 1
+        step = min(digit * 10.0 ** decade for decade in range(-9, 10) for digit in (1, 2, 5)
+                   if most <= 10 * digit * 10.0 ** decade)
+        return step, step * math.ceil(most / step)
+
+    def columns(self, _):
+        for i in range(round(self.right / self.x_step) + 1):
+            yield self.x(i * self.x_step), "%g" % (i * self.x_step)
+
+    def x(self, size):
+        return self.left + PANEL_WIDTH * size / self.right
+
+    def y(self, value):
+        return TOP + PANEL_HEIGHT * (1 - value / self.high)
+
+    def grid(self):
+        return [(i * self.y_step, True) for i in range(round(self.high / self.y_step) + 1)]
+
+
 def curve(axes, points, style):
-    at = [(axes.x(size), axes.y(value)) for size, value in sorted(points) if value > 0]
+    linear = isinstance(axes, LinearAxes)
+    at = [(axes.x(size), axes.y(value)) for size, value in sorted(points) if linear or value > 0]
     yield '<polyline points="%s" fill="none" stroke="%s" stroke-width="2"%s/>' % (
         " ".join("%.1f,%.1f" % point for point in at), style.colour,
         ' stroke-dasharray="6 4"' if style.dashed else "")
-    if not style.dashed:
+    if not style.dashed and not linear:
         for x, y in at:
             yield '<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>' % (x, y, style.colour)
 
@@ -114,7 +153,7 @@ def svg(panels, styles, note):
              'font-family="sans-serif" fill="%s">' % (WIDTH, HEIGHT, WIDTH, HEIGHT, INK),
              '<rect width="100%%" height="100%%" fill="%s"/>' % PAPER]
     for i, panel in enumerate(panels):
-        axes = Axes(panel, LEFT + i * (PANEL_WIDTH + GAP))
+        axes = (LinearAxes if panel.linear else Axes)(panel, LEFT + i * (PANEL_WIDTH + GAP))
         parts += axes.draw(panel)
         for name, points in panel.lines.items():
             parts += curve(axes, points, styles[name])

@@ -178,7 +178,7 @@ Options parse_options(int count, char** arguments) {
   line.value("--buffer", settings.fabric.buffer_bytes, apps::Bytes{1 << 30});
   line.value("--lanes", settings.fabric.lanes, apps::WholeNumber{1, fabric::most_lanes});
   line.value("--lease", lease_seconds, apps::WholeNumber{1, 60});
-  line.value("--interval", options.interval_seconds, apps::Seconds{0.1, 86400});
+  line.value("--interval", options.interval_seconds, apps::Seconds{0.01, 86400});
   line.flag("--json", options.json);
   if (const Asked asked = line.parse(count, arguments); asked != Asked::nothing) {
     options.mode = asked == Asked::help ? Options::Mode::help : Options::Mode::version;

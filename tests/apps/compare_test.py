@@ -167,6 +167,19 @@ def test_picture():
     assert whole.find("{http://www.w3.org/2000/svg}rect").get("fill") == plot.PAPER
 
 
+def test_linear_picture():
+    lines = {"one": [(0, 0), (0.5, 240), (5.2, 100)]}
+    panels = [plot.Panel("Queue", "KiB", lines, "seconds", linear=True),
+              plot.Panel("Nothing", "", {}, linear=True)]
+    whole = xml.etree.ElementTree.fromstring(plot.svg(panels, {"one": plot.Style("#000000")}, ""))
+    names = {text.text for text in whole.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"0", "6", "250", "seconds"} <= names and "300" not in names, names
+    drawn = whole.find("{http://www.w3.org/2000/svg}polyline").get("points").split()
+    bottom = plot.TOP + plot.PANEL_HEIGHT
+    assert drawn[0] == "%.1f,%.1f" % (plot.LEFT, bottom), drawn
+    assert len(drawn) == 3 and whole.find("{http://www.w3.org/2000/svg}circle") is None
+
+
 # ---- the whole program
 
 
