@@ -363,7 +363,7 @@ std::vector<CongestionChoice> Device::congestion_choices() const {
   for (const congestion::ControllerKind& kind : congestion::controllers()) {
     CongestionChoice& choice = out.emplace_back(
         CongestionChoice{.name = std::string(kind.name), .summary = std::string(kind.summary)});
-    choice.why = port.lossless ? "the medium loses nothing, so that its channels need none"
+    choice.why = port.lossless ? std::string(drivers::PortFacts::lossless_text)
                                : missing_signals(kind, port);
     choice.used = port.lossless        ? "none"
                   : choice.why.empty() ? kind.name

@@ -19,7 +19,7 @@ constexpr double additive_step = 40e6 / 8;  // bytes per second
 constexpr double hyper_step = 100e6 / 8;    // bytes per second
 constexpr double least_share = 1.0 / 1024;  // of the line rate
 constexpr double least_rate = 41e3;         // bytes per second: a packet of 4 KiB in 100 ms
-// Of links whose rate is not known: 100 Gb/s, in bytes per second.
+// The rate of a link that does not state one is taken for 100 Gb/s; in bytes per second.
 constexpr double presumed_line_rate = 12.5e9;
 // After so many periods without an event, further ones change nothing that matters.
 constexpr int most_periods = 4096;

@@ -51,6 +51,9 @@ struct PortFacts {
   // Whether the medium loses nothing and keeps the order between two endpoints. Such a port has
   // `ways`.
   bool lossless = false;
+  // Says to people why the channels of a lossless medium have no congestion control.
+  static constexpr std::string_view lossless_text =
+      "the medium loses nothing, so that its channels need none";
   // The addresses of the port's paths, `self` first; empty if the port has only one path.
   std::vector<Endpoint> paths = {};
   // How traffic is spread over the paths, unless the application chooses.

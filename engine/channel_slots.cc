@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/crc32.h"
+#include "drivers/driver.h"
 
 namespace urma::engine {
 namespace {
@@ -120,8 +121,7 @@ std::string why_of(const Row& row, const ObservedDevice& device) {
     case ChannelView::Instead::no:
       break;
     case ChannelView::Instead::lossless:
-      return device.congestion.empty() ? ""
-                                       : "the medium loses nothing, so that its channels need none";
+      return device.congestion.empty() ? "" : std::string(drivers::PortFacts::lossless_text);
     case ChannelView::Instead::not_reported:
       own = "the peer does not report what " + device.congestion_used +
             " needs: its device does not carry the signals, or its version is older";

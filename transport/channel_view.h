@@ -8,8 +8,8 @@
 
 namespace urma::transport {
 
-// The state of a channel, or of one of its paths, for statistics. The channel,
-// its medium and the transport fill what they know.
+// The state of a channel, or of one of its paths, for statistics. The channel, its medium and the
+// transport fill what they know.
 struct ChannelView {
   static constexpr uint64_t unknown = UINT64_MAX;
   static constexpr Duration unknown_time = Duration::max();

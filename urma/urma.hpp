@@ -556,8 +556,8 @@ class URMA_API Device {
   // Returns each value that the device works with, and its source: an option, the system, the
   // medium. Errors: no_resources, closed, forked.
   Result<SettingList> settings();
-  // Returns all congestion controls of the library, the default one first, and what each of them
-  // would come to on this device's medium. May throw std::bad_alloc.
+  // Returns all congestion controls of the library, the default one first, and for each the
+  // one that this device would use if that were asked for. May throw std::bad_alloc.
   std::vector<CongestionChoice> congestion_choices() const;
   // Returns the counters of the device; `all_metrics` explains each. Errors: closed, forked.
   Result<Statistics> stats();

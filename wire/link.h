@@ -31,8 +31,8 @@ inline Result<Endpoint> parse_switch_endpoint(std::string_view text) {
 
 enum class LinkForm : uint8_t { control = 0, cna24 = 7 };  // CFG; the others are not used
 
-// The first four bytes of each datagram, in place of an LPH: which kind of datagram it
-// is, and, for a packet, what switches do with it and note in it.
+// The first four bytes of each datagram, in place of an LPH: which kind of datagram it is, and, for
+// a packet, what switches do with it and note in it.
 struct LinkWord {
   static constexpr size_t size = 4;
   static constexpr uint8_t version = 1;

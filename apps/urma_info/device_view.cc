@@ -157,7 +157,7 @@ std::string congestion_text(const DeviceView& view) {
   std::string out = wrap_after(
       "    ",
       fmt::format(
-          "packets carry {}; link {}; --cc NAME comes to, if the peer reports what it needs:",
+          "packets carry {}; link {}; what --cc NAME uses, if the peer reports what that needs:",
           value_of(view.settings, "carries"), value_of(view.settings, "line_rate")),
       indent);
   for (const CongestionChoice& choice : view.congestion) {

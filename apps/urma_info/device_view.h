@@ -37,8 +37,8 @@ nlohmann::json to_json(const DeviceView& view);
 nlohmann::json to_json(const SettingList& settings);
 // Returns the lines that are printed below a device's name.
 std::string to_text(const DeviceView& view);
-// Returns lines about what the packets carry, and what each congestion control would come to. Empty
-// if the device could not be opened.
+// Returns lines about what the packets carry, and for each congestion control the one that is used
+// if that is asked for. Empty if the device could not be opened.
 std::string congestion_text(const DeviceView& view);
 // Returns a line for each setting, and with `meanings` a second one that explains it.
 std::string to_text(const SettingList& settings, bool meanings);

@@ -22,10 +22,11 @@ size_t width_of(const std::vector<Strip>& strips);
 // Returns the titles, and a line for each row.
 std::string lines_of(const std::vector<Strip>& strips);
 
-// "0", "12.3", "456k", "1.20M"; "-" if there is no value.
+// Returns a number in three digits with a unit: "0", "12.3", "456k", "1.20M".
 std::string short_number(double value);
+// The same; "-" if there is no value.
 std::string shown(std::optional<double> value);
-// "45 s", "12 min", "3 h", "5 d".
+// Returns a time in its largest unit: "45 s", "12 min", "3 h", "5 d".
 std::string span(int64_t seconds);
 
 }  // namespace urma::apps::stat

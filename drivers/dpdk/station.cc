@@ -269,8 +269,8 @@ void Station::pop_message() {
   --message_count_;
 }
 
-// Returns where to write a message behind its Ethernet header, or null if there is no room: then
-// the other host asks again.
+// Writes the Ethernet header of a message, and returns where the rest of the message goes. Returns
+// null if too many messages wait. The other host then repeats its question.
 std::byte* Station::begin_message(size_t bytes, const Mac& to, EtherType type) {
   const EthernetHeader header{
       .to = to, .from = settings_.mac, .vlan = settings_.vlan, .type = type};

@@ -93,7 +93,7 @@ def self_test():
     finds("struct A {\n  struct B {\n" + methods(35, "b") + "  };\n};\n", "a.h:2: A::B has 35")
     # Fixtures of tests are not part of the library.
     finds("struct A {\n" + methods(35) + "};\n", path="tests/a.h")
-    # An exemption that is no longer needed would hide the next class that grows.
+    # A class that is exempt although it has become small could grow again without notice.
     finds(initiator(methods(35)))
     finds(initiator(methods(34)), "jetty/a.h:2: urma::jetty::Initiator has 34 methods now")
 

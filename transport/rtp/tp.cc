@@ -199,7 +199,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   }
   if (news.in_vain) pacer_.handle(congestion::Spurious{.now = now});
   if (news.bytes > 0 || feedback) {
-    // Zero would mean that there is no sample, but in virtual time an answer may take no time.
+    // In virtual time an answer may take no time, but to a controller zero means no sample.
     const Duration sample = news.rtt ? std::max(*news.rtt, Duration(1)) : Duration{};
     pacer_.handle(congestion::Acknowledged{.now = now,
                                            .rtt = rtt(),

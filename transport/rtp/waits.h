@@ -31,9 +31,9 @@ class Waits {
     const Duration least = 2 * lateness() / 5;
     return std::clamp(rtt / 4, least, std::max(least, most_ack_delay));
   }
-  // Returns the shortest time-out. A spurious one costs a window, so it is no shorter than the peer
-  // may be late. The answer of a punctual peer takes a round trip, and is compared with timers that
-  // have ticks.
+  // Returns the shortest time-out. It is at least as long as the peer may run late, because a
+  // time-out without a loss costs a window. If the peer is punctual, it is two round trips, and a
+  // few ticks of the timers that measure them.
   Duration least_timeout(Duration rtt) const {
     return std::max(lateness(), std::min(2 * rtt + 4 * TimerWheel::tick, most_least_timeout));
   }
