@@ -31,7 +31,8 @@ Forwarder::Forwarder(const Settings& settings)
       slot_bytes_((settings.fabric.packet_bytes + cache_line - 1) / cache_line * cache_line),
       memory_(size_t{settings.fabric.packets + leaving_packets} * slot_bytes_),
       last_cna_(settings_.fabric.ports),
-      used_ports_(trunks()) {
+      used_ports_(trunks()),
+      busy_(settings_.fabric.ports) {
   const uint32_t slots = settings.fabric.packets + leaving_packets;
   free_.reserve(slots);
   for (uint32_t slot = slots; slot-- > 0;) free_.push_back(slot);
@@ -117,6 +118,7 @@ void Forwarder::close(uint32_t port, Time now) {
   for (size_t count = 0; (count = fabric_.take_down(port, now, lost)) > 0;) {
     for (size_t i = 0; i < count; ++i) release(static_cast<uint32_t>(lost[i].handle));
   }
+  busy_.remove(port);
 }
 
 void Forwarder::age(Time now) {
@@ -141,7 +143,9 @@ void Forwarder::forward(std::span<const std::byte> datagram, const LinkPacket& i
                         .signal = signal.value_or(congestion::Signal{}),
                         .ecn = ecn,
                         .handle = slot};
-  if (fabric_.arrive(packet, port, now).drop != fabric::Drop::none) return;
+  const fabric::Arrival arrival = fabric_.arrive(packet, port, now);
+  if (arrival.drop != fabric::Drop::none) return;
+  busy_.add(arrival.port);
   free_.pop_back();
   copy_bytes(memory(slot).data(), datagram.data(), datagram.size());
 }
@@ -152,32 +156,36 @@ Place Forwarder::place_of(uint32_t port) const {
 
 bool Forwarder::next(Time now, Leaving& leaving, Media full) {
   fabric::Departure departure;
-  for (uint32_t looked = 0; looked < used_ports_; ++looked) {
-    const bool waits = (full >> medium_of(port_) & 1) != 0;
-    if (!waits && fabric_.collect(port_, now, departure)) {
-      const fabric::Packet& packet = departure.packet;
-      const auto slot = static_cast<uint32_t>(packet.handle);
-      const auto datagram = memory(slot).first(packet.bytes);
-      LinkPacket out = *parse_link_packet(datagram);
-      out.word.hops = packet.hops;
-      if (signal_of(out.nth.cci, 0)) {
-        out.word.switch_queue = packet.signal.switch_queue;
-        out.nth.cci = cci_with(packet.signal);
-      }
-      edit_link_packet(datagram, out.word, out.nth.cci);
-      leaving = {datagram, place_of(port_), packet.ecn, slot};
+  for (uint32_t left = busy_.size(); left > 0; --left, ++port_) {
+    port_ = busy_.from(port_);
+    if (port_ == PortSet::none) port_ = busy_.from(0);
+    if (!waits(port_, full) && fabric_.collect(port_, now, departure)) {
+      leaving = leave(departure.packet);
+      if (fabric_.due(port_) == never) busy_.remove(port_);
       return true;
     }
-    port_ = (port_ + 1) % used_ports_;
   }
   return false;
 }
 
+// Returns a packet that leaves through `port_`, with what the switch has edited.
+Forwarder::Leaving Forwarder::leave(const fabric::Packet& packet) {
+  const auto slot = static_cast<uint32_t>(packet.handle);
+  const auto datagram = memory(slot).first(packet.bytes);
+  LinkPacket out = *parse_link_packet(datagram);
+  out.word.hops = packet.hops;
+  if (signal_of(out.nth.cci, 0)) {
+    out.word.switch_queue = packet.signal.switch_queue;
+    out.nth.cci = cci_with(packet.signal);
+  }
+  edit_link_packet(datagram, out.word, out.nth.cci);
+  return {datagram, place_of(port_), packet.ecn, slot};
+}
+
 Time Forwarder::due(Media full) const {
   Time first = never;
-  for (uint32_t port = 0; port < used_ports_; ++port) {
-    const bool waits = (full >> medium_of(port) & 1) != 0;
-    if (!waits) first = std::min(first, fabric_.due(port));
+  for (uint32_t port = busy_.from(0); port != PortSet::none; port = busy_.from(port + 1)) {
+    if (!waits(port, full)) first = std::min(first, fabric_.due(port));
   }
   return first;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/urma_switch/hosts.h"
+#include "apps/urma_switch/port_set.h"
 #include "base/region.h"
 #include "fabric/switch.h"
 
@@ -93,6 +94,9 @@ class Forwarder {
   void forward(std::span<const std::byte> datagram, const LinkPacket& in, uint32_t port, Ecn ecn,
                Time now);
   fabric::SwitchPort port_settings(uint32_t cna) const;
+  Leaving leave(const fabric::Packet& packet);
+  // Returns whether a port leads to a medium that is full.
+  bool waits(uint32_t port, Media full) const { return (full >> medium_of(port) & 1) != 0; }
   void open(uint32_t port, Time now);
   void close(uint32_t port, Time now);
   std::span<std::byte> memory(uint32_t slot) {
@@ -107,6 +111,7 @@ class Forwarder {
   std::vector<uint32_t> free_;
   std::vector<uint32_t> last_cna_;
   uint32_t used_ports_;  // ports from here on were never used
+  PortSet busy_;         // ports with packets
   uint32_t port_ = 0;    // at which `next` continues
   Time unknown_said_ = Time::min();
   Counters counters_;

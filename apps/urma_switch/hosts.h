@@ -46,7 +46,7 @@ class Hosts {
     Time lease_ends{};
   };
   struct Counters {
-    uint64_t attached = 0;  // devices that got a port
+    uint64_t attached = 0;  // times that a device got a port
     uint64_t detached = 0;  // that gave theirs back
     uint64_t aged_out = 0;  // that were silent for longer than their lease
     uint64_t challenged = 0;
@@ -71,7 +71,8 @@ class Hosts {
   uint32_t port_of(const Place& at) const;
   const Host& host(uint32_t port) const { return hosts_[port]; }
   uint32_t ports() const { return static_cast<uint32_t>(hosts_.size()); }
-  uint32_t attached() const { return static_cast<uint32_t>(by_place_.size()); }
+  // Returns how many devices are attached.
+  uint32_t devices() const { return static_cast<uint32_t>(by_place_.size()); }
   const Counters& counters() const { return counters_; }
 
  private:

@@ -104,7 +104,7 @@ json report_json(const Loop& loop, double seconds) {
           {"strangers", counters.strangers},
           {"misdirected", counters.misdirected},
           {"no_memory", counters.no_memory},
-          {"devices", forwarder.hosts().attached()},
+          {"devices", forwarder.hosts().devices()},
           {"hosts",
            {{"attached", hosts.attached},
             {"detached", hosts.detached},
@@ -140,13 +140,14 @@ std::string report_text(const Loop& loop, double seconds) {
                          lane_counters.most_queue);
     }
   }
-  return out +
-         fmt::format(
-             "after {:.1f} s: {} attached ({} so far, {} aged out, {} refused); not forwarded: {} "
-             "malformed, {} of strangers, {} without memory\n",
-             seconds, forwarder.hosts().attached(), hosts.attached, hosts.aged_out,
-             hosts.refused_taken + hosts.refused_full + hosts.refused_elsewhere,
-             counters.malformed + counters.misdirected, counters.strangers, counters.no_memory);
+  return out + fmt::format(
+                   "after {:.1f} s: {} devices (attached {} times, {} aged out, {} refused); not "
+                   "forwarded: {} "
+                   "malformed, {} of strangers, {} without memory\n",
+                   seconds, forwarder.hosts().devices(), hosts.attached, hosts.aged_out,
+                   hosts.refused_taken + hosts.refused_full + hosts.refused_elsewhere,
+                   counters.malformed + counters.misdirected, counters.strangers,
+                   counters.no_memory);
 }
 
 }  // namespace urma::apps::switches

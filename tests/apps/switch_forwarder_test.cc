@@ -1,5 +1,7 @@
 #include "apps/urma_switch/forwarder.h"
 
+#include <set>
+
 #include "base/prng.h"
 #include "tests/apps/switch_parts.h"
 
@@ -9,6 +11,7 @@ namespace {
 using apps::switches::Forwarder;
 using apps::switches::Hosts;
 using apps::switches::Place;
+using apps::switches::PortSet;
 
 constexpr uint64_t byte_each_ns = 1'000'000'000;
 
@@ -60,6 +63,27 @@ bool equal(std::span<const std::byte> a, std::span<const std::byte> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
+TEST_CASE("a set of ports finds its members in order") {
+  constexpr uint32_t ports = 200;
+  Prng prng(1);
+  PortSet set(ports);
+  std::set<uint32_t> model;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto port = static_cast<uint32_t>(prng.below(ports));
+    if (prng.below(8) < model.size() / 8) {
+      set.remove(port);
+      model.erase(port);
+    } else {
+      set.add(port);
+      model.insert(port);
+    }
+    REQUIRE(set.size() == model.size());
+    const auto from = static_cast<uint32_t>(prng.below(ports + 80));
+    const auto next = model.lower_bound(from);
+    REQUIRE(set.from(from) == (next == model.end() ? PortSet::none : *next));
+  }
+}
+
 TEST_CASE("devices with equal addresses on two media are two devices") {
   Attached with;
   const Place there(host_at(1), 1);
@@ -72,7 +96,7 @@ TEST_CASE("devices with equal addresses on two media are two devices") {
   // The cookie of the one does not prove that the other receives.
   CHECK(with.tell(device, device.asks(challenge->cookie))->type == LinkMessage::challenge);
   CHECK(tell(control_datagram(device.asks(challenge->cookie)))->type == LinkMessage::attached);
-  CHECK(with.forwarder.hosts().attached() == 4);
+  CHECK(with.forwarder.hosts().devices() == 4);
 }
 
 TEST_CASE("packets to a medium that is full stay, and the others leave") {
@@ -180,7 +204,7 @@ TEST_CASE(
     CHECK_FALSE(with.arrive(std::span(zeros).first(size), host_at(1)));
   }
   CHECK(with.forwarder.counters().malformed == 41);
-  CHECK(with.forwarder.hosts().attached() == 3);
+  CHECK(with.forwarder.hosts().devices() == 3);
 }
 
 TEST_CASE("the packets of a device that vanished are dropped, and their memory is used again") {
@@ -190,7 +214,7 @@ TEST_CASE("the packets of a device that vanished are dropped, and their memory i
   CHECK(with.forwarder.free_slots() == free - 5);
   with.now += 6s;  // no device asked again
   with.forwarder.age(with.now);
-  CHECK(with.forwarder.hosts().attached() == 0);
+  CHECK(with.forwarder.hosts().devices() == 0);
   CHECK(with.forwarder.free_slots() == free);
   CHECK(with.leave().empty());
   CHECK(with.forwarder.due() == never);
@@ -377,7 +401,7 @@ TEST_CASE("another switch speaks only for the devices that it has") {
   CHECK_FALSE(with.tell({other, 7}, FakeDevice{other, 7}.asks()));
   CHECK_FALSE(with.tell({other, 1}, FakeDevice{host_at(1), 1}.leaves()));
   CHECK(with.forwarder.counters().misdirected == 2);
-  CHECK(with.forwarder.hosts().attached() == 3);
+  CHECK(with.forwarder.hosts().devices() == 3);
 }
 
 TEST_CASE("flows to the same devices spread over switches of equal cost, and each keeps its way") {

@@ -42,7 +42,7 @@ TEST_CASE("a device gets a port and its CNA only after it has returned the cooki
   CHECK(hosts.handle(device.asks(cookie + 2), device.at, beginning).opened == Hosts::none);
   const FakeDevice other{host_at(1), 7, 2};
   CHECK(hosts.handle(other.asks(cookie), other.at, beginning).opened == Hosts::none);
-  CHECK(hosts.attached() == 0);
+  CHECK(hosts.devices() == 0);
 
   const auto attached = hosts.handle(device.asks(cookie), device.at, beginning);
   REQUIRE(attached.answer);
@@ -84,9 +84,9 @@ TEST_CASE("only the device itself can give its CNA back") {
   CHECK(hosts.handle(device.leaves(), host_at(2), beginning).closed == Hosts::none);
   const FakeDevice forger{host_at(1), 7, 6};
   CHECK(hosts.handle(forger.leaves(), forger.at, beginning).closed == Hosts::none);
-  CHECK(hosts.attached() == 1);
+  CHECK(hosts.devices() == 1);
   CHECK(hosts.handle(device.leaves(), device.at, beginning).closed == 0);
-  CHECK(hosts.attached() == 0);
+  CHECK(hosts.devices() == 0);
 }
 
 TEST_CASE("a lease ends unless the device asks again, which needs no cookie") {
@@ -114,7 +114,7 @@ TEST_CASE("another opening at the same address takes the place of the one before
   CHECK(outcome.closed == 0);
   CHECK(outcome.opened == 0);
   CHECK(outcome.answer->type == LinkMessage::attached);
-  CHECK(hosts.attached() == 1);
+  CHECK(hosts.devices() == 1);
   CHECK(hosts.host(0).nonce == 2);
 }
 
@@ -170,7 +170,7 @@ TEST_CASE("after any messages each attached device has an address and a CNA of i
       cnas.push_back(host.cna);
       REQUIRE(hosts.port_of(host.at) == port);
     }
-    REQUIRE(used == hosts.attached());
+    REQUIRE(used == hosts.devices());
     std::sort(cnas.begin(), cnas.end());
     REQUIRE(std::adjacent_find(cnas.begin(), cnas.end()) == cnas.end());
   }

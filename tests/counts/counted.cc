@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/urma_switch/forwarder.h"
 #include "congestion/arithmetic.h"
 #include "fabric/switch.h"
 #include "memseg/segment_table.h"
@@ -247,6 +248,20 @@ extern "C" {
   }
 }
 
+[[gnu::noinline]] void counted_forward(apps::switches::Forwarder& forwarder,
+                                       std::span<const std::byte> datagram, const Endpoint& from,
+                                       int times) {
+  Load load;
+  apps::switches::Forwarder::Leaving leaving;
+  for (int i = 0; i < times; ++i) {
+    (void)load.next("none");
+    (void)forwarder.take(datagram, from, Ecn::not_ect, load.now);
+    // A pass asks this before it sleeps.
+    if (forwarder.due() == never) fail("a packet was not forwarded");
+    while (forwarder.next(load.now, leaving)) forwarder.release(leaving.slot);
+  }
+}
+
 }  // extern "C"
 
 namespace {
@@ -306,6 +321,27 @@ void run_hop(std::string_view meter, int times) {
   counted_hop(at, meter, times);
 }
 
+// A switch with so many devices, one of which sends to another one.
+void run_forward(uint32_t devices, int times) {
+  using apps::switches::Forwarder;
+  Forwarder forwarder({.hosts = {.ports = devices, .lease = std::chrono::hours(1)},
+                       .fabric = {.packets = 64},
+                       .port = {.bytes_per_second = 12'500'000'000}});
+  const auto place = [](uint32_t cna) { return Endpoint{cna_address(cna), ub_port}; };
+  for (uint32_t cna = 1; cna <= devices; ++cna) {
+    LinkControl asks{.type = LinkMessage::attach, .cna = cna, .nonce = 1};
+    const auto challenge = forwarder.take(control_datagram(asks), place(cna), Ecn::not_ect, Time{});
+    asks.cookie = challenge->cookie;
+    (void)forwarder.take(control_datagram(asks), place(cna), Ecn::not_ect, Time{});
+  }
+  std::vector<std::byte> datagram(Load::bytes);
+  const std::span<std::byte> all(datagram);
+  LinkWord{}.emit(all.first<LinkWord::size>());
+  Cna24Nth{.source = devices, .destination = devices - 1}.emit(
+      all.subspan<LinkWord::size, Cna24Nth::size>());
+  counted_forward(forwarder, datagram, place(devices), times);
+}
+
 struct Case {
   std::string_view name;
   void (*run)(int times);
@@ -325,6 +361,8 @@ constexpr Case cases[] = {
     {"hop_none", [](int times) { run_hop("none", times); }},
     {"hop_caqm_w", [](int times) { run_hop("caqm_w", times); }},
     {"hop_caqm_r", [](int times) { run_hop("caqm_r", times); }},
+    {"forward_16", [](int times) { run_forward(16, times); }},
+    {"forward_1024", [](int times) { run_forward(1024, times); }},
 };
 
 }  // namespace

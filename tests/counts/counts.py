@@ -22,7 +22,8 @@ MOST = 1.03
 CASES = {"register": 300, "access": 20000, "send": 300, "packet": 300, "packet_ldcp": 300,
          "packet_caqm_w": 300, "packet_caqm_r": 300, "packet_beside_idle": 300,
          "packet_beside_paced": 300, "meter_caqm_w": 20000, "meter_caqm_r": 20000,
-         "hop_none": 20000, "hop_caqm_w": 20000, "hop_caqm_r": 20000}
+         "hop_none": 20000, "hop_caqm_w": 20000, "hop_caqm_r": 20000, "forward_16": 20000,
+         "forward_1024": 20000}
 # The first case may not take more than the second one: channels that wait for their departure cost
 # a pass nothing.
 NO_MORE_THAN = ("packet_beside_paced", "packet_beside_idle")

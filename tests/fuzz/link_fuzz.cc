@@ -55,7 +55,7 @@ class Script {
     now_ += 10s;
     drain();
     forwarder_.age(now_);
-    check(forwarder_.hosts().attached() == 0, "silent devices are forgotten");
+    check(forwarder_.hosts().devices() == 0, "silent devices are forgotten");
     check(forwarder_.free_slots() == slots_, "all memory for packets comes back");
   }
 
@@ -194,7 +194,7 @@ class Script {
       check(hosts.port_of(host.at) == port, "a device has one port");
       check(forwarder_.fabric().up(port), "the port of a device is up");
     }
-    check(used == hosts.attached(), "the attached devices are counted");
+    check(used == hosts.devices(), "the attached devices are counted");
   }
 
   Input input_;
