@@ -175,7 +175,7 @@ Result<engine::StatsFile> page_for(std::string_view text, const drivers::PortFac
   device.congestion = control.asked;
   device.congestion_used = control.used;
   device.congestion_why = control.why;
-  device.metrics = engine::path_metrics(facts.paths);
+  device.metrics = engine::device_metrics(facts);
   return engine::StatsFiles::of_this_user().publish(device, number);
 }
 

@@ -11,6 +11,7 @@
 #include "drivers/device_string.h"
 #include "urma/core/balance.h"
 #include "urma/core/driver_info.h"
+#include "urma/core/observed.h"
 #include "urma/core/path.h"
 #include "urma/core/result.h"
 #include "urma/core/segment_options.h"
@@ -90,6 +91,8 @@ struct PortFacts {
     std::string cure = {};  // for people: what to do when all ways that it has room for are in use
   };
   Backing backing = {};
+  // The counters that only this medium has, for observers: at most PacketPort::most_metrics.
+  std::vector<ObservedMetric> metrics = {};
   // A text for people: the values that the port chose, and why.
   std::string description;
   // The options of the device string and the values in effect, one by one.
@@ -253,6 +256,10 @@ class PacketPort {
 
   virtual const PortFacts& facts() const = 0;
   virtual PortCounters counters() const = 0;
+  // Writes the values of `facts().metrics`, in their order, to the front of `out`, and returns how
+  // many. They may be those of a moment ago. Called a few times in a second.
+  static constexpr size_t most_metrics = 64;
+  virtual size_t metrics(std::span<uint64_t> /*out*/) { return 0; }
 
   // Lends empty frames: writes them to the front of `frames`, and returns how many.
   virtual size_t lend(std::span<TxFrame*> frames) = 0;

@@ -6,11 +6,13 @@
 namespace urma::engine {
 namespace {
 
-// The values of `path_metrics`, in its order.
 constexpr size_t figures_of_path = 3;
-std::array<uint64_t, figures_of_path * most_paths> figures_of(const Snapshot& now) {
-  std::array<uint64_t, figures_of_path * most_paths> out;
-  size_t at = 0;
+constexpr size_t most_figures = drivers::PacketPort::most_metrics + figures_of_path * most_paths;
+
+// The values of `device_metrics`, in its order.
+std::array<uint64_t, most_figures> figures_of(const Snapshot& now, drivers::PacketPort& port) {
+  std::array<uint64_t, most_figures> out;
+  size_t at = port.metrics(std::span(out).first<drivers::PacketPort::most_metrics>());
   for (const transport::PathTotals& path : now.paths) {
     out[at++] = path.sent;
     out[at++] = path.lost;
@@ -21,8 +23,9 @@ std::array<uint64_t, figures_of_path * most_paths> figures_of(const Snapshot& no
 
 }  // namespace
 
-std::vector<ObservedMetric> path_metrics(std::span<const Endpoint> paths) {
-  std::vector<ObservedMetric> out;
+std::vector<ObservedMetric> device_metrics(const drivers::PortFacts& facts) {
+  const std::vector<Endpoint>& paths = facts.paths;
+  std::vector<ObservedMetric> out = facts.metrics;
   for (size_t i = 0; i < paths.size(); ++i) {
     const std::string path = "path" + std::to_string(i);
     const std::string at = " over the path from " + to_string(paths[i]) + ".";
@@ -49,7 +52,7 @@ bool Reporter::report(Engine& engine, Time machine) {
   const Snapshot now = snapshot_of(engine);
   if (page_) {
     const transport::Medium::Viewed seen = engine.transport().view(views_);
-    page_->write(now.counts, machine, figures_of(now));
+    page_->write(now.counts, machine, figures_of(now, engine.port()));
     page_->write_channels(std::span(views_).first(seen.views),
                           engine.transport().counts().channels - seen.channels);
   }

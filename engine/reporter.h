@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "drivers/driver.h"
 #include "engine/log.h"
 #include "engine/stats_files.h"
 
@@ -13,8 +14,9 @@ namespace urma::engine {
 
 class Engine;
 
-// Returns the metrics of each path of a device with several: packets sent and lost, round trip.
-std::vector<ObservedMetric> path_metrics(std::span<const Endpoint> paths);
+// Returns the metrics that only this device has: those of its port, and of each path, if it has
+// several: packets sent and lost, round trip.
+std::vector<ObservedMetric> device_metrics(const drivers::PortFacts& facts);
 
 // Shows the counters of a device while it runs: to other processes by a page, and to its
 // application by a log. The thread that runs the passes calls `report` after a change, at most once

@@ -87,6 +87,7 @@ Result<std::unique_ptr<PacketPort>> DpdkPort::open(const Settings& settings) {
   }
   Result<std::unique_ptr<EtherDevice>> device = EtherDevice::open(settings);
   if (!device) return device.error();
+  if (auto started = (*device)->extended().start(); !started) return started.error();
   const Station::Settings station = station_of(settings, (*device)->facts().mac);
   std::unique_ptr<DpdkPort> port(new DpdkPort(std::move(*device), station, settings));
   port->facts_.settings.push_back(
@@ -143,6 +144,7 @@ void DpdkPort::state_facts(const Settings& settings) {
   facts_.buffer_bytes = uint32_t{device.receive_descriptors} * device.queues * mtu;
   facts_.carries.ecn = true;
   facts_.line_bytes_per_second = device.line_bytes_per_second;
+  facts_.metrics = device_->extended().metrics();
   facts_.scheduling_delay = std::max(facts_.scheduling_delay, polled_every);
   facts_.description =
       settings.port + " (" + device.driver + ") at " + to_string(facts_.self) + ", MTU " +

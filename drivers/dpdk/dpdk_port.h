@@ -26,6 +26,7 @@ class DpdkPort final : public PacketPort {
 
   const PortFacts& facts() const override { return facts_; }
   PortCounters counters() const override;
+  size_t metrics(std::span<uint64_t> out) override { return device_->extended().read(out); }
   size_t lend(std::span<TxFrame*> frames) override;
   size_t send(std::span<TxFrame* const> frames, Time now) override;
   void unlend(std::span<TxFrame* const> frames) override;

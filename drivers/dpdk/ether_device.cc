@@ -133,6 +133,7 @@ Result<void> EtherDevice::make() {
     remove();
     return done;
   }
+  extended_.watch(port_);
   return {};
 }
 
@@ -209,6 +210,7 @@ void EtherDevice::stop() {
 
 void EtherDevice::remove() {
   if (state_ == State::absent) return;
+  extended_.forget();
   stop();
   state_ = State::absent;
   const std::string pair(argument(settings_.arguments, "pair"));

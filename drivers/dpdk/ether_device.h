@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "drivers/dpdk/extended_counters.h"
 #include "drivers/dpdk/mbuf_pool.h"
 #include "drivers/dpdk/pmd.h"
 
@@ -55,6 +56,8 @@ class EtherDevice {
     uint64_t restarts = 0;  // of the port
   };
   const Counts& counts() const { return counts_; }
+  // The port's own statistics.
+  ExtendedCounters& extended() { return extended_; }
 
  private:
   EtherDevice(const Settings& settings, const Pmd& pmd, MbufPool receive, MbufPool send,
@@ -83,6 +86,7 @@ class EtherDevice {
   const Mac drawn_mac_;
   Facts facts_;
   Counts counts_;
+  ExtendedCounters extended_;
   State state_ = State::absent;
   uint16_t port_ = 0;
   uint16_t queue_ = 0;  // from which to receive next

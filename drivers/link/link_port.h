@@ -30,6 +30,7 @@ class LinkPort final : public PacketPort {
 
   const PortFacts& facts() const override { return facts_; }
   PortCounters counters() const override;
+  size_t metrics(std::span<uint64_t> out) override { return inner_->metrics(out); }
   size_t lend(std::span<TxFrame*> frames) override { return pool_.lend(frames); }
   size_t send(std::span<TxFrame* const> frames, Time now) override;
   void unlend(std::span<TxFrame* const> frames) override;

@@ -104,6 +104,7 @@ PathsPort::PathsPort(std::vector<std::unique_ptr<PacketPort>> ports, Balance bal
     : facts_(ports[0]->facts()), clock_(ports[0]->clock()), sent_(most_unsettled) {
   std::string description = std::to_string(ports.size()) + " paths";
   facts_.mapped = {};
+  facts_.metrics = {};
   facts_.balance = balance;
   facts_.settings = options;
   for (size_t i = 0; i < ports.size(); ++i) {

@@ -165,9 +165,9 @@ TEST_CASE("an abandoned reporter leaves its page to the parent process") {
 }
 
 TEST_CASE("each path of a device has metrics of its own, in the order of their values") {
-  const std::array paths = {parse_endpoint("10.0.0.1:4792").value(),
-                            parse_endpoint("10.0.1.1:4792").value()};
-  const auto metrics = engine::path_metrics(paths);
+  drivers::PortFacts facts;
+  facts.paths = {parse_endpoint("10.0.0.1:4792").value(), parse_endpoint("10.0.1.1:4792").value()};
+  const auto metrics = engine::device_metrics(facts);
   REQUIRE(metrics.size() == 6);
   const char* const names[] = {"path0_sent", "path0_lost", "path0_rtt",
                                "path1_sent", "path1_lost", "path1_rtt"};
@@ -176,7 +176,10 @@ TEST_CASE("each path of a device has metrics of its own, in the order of their v
     CHECK(mentions(metrics[i].meaning, i < 3 ? "10.0.0.1" : "10.0.1.1"));
     CHECK(metrics[i].part == "paths");
   }
-  CHECK(engine::path_metrics({}).empty());
+  CHECK(engine::device_metrics({}).empty());
+  facts.metrics = {{"of_the_port", "packets", "since open", "port", "Of the port."}};
+  REQUIRE(engine::device_metrics(facts).size() == 7);
+  CHECK(engine::device_metrics(facts)[0].name == "of_the_port");
 }
 
 }  // namespace

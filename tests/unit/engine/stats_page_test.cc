@@ -5,6 +5,7 @@
 
 #include "base/crc32.h"
 #include "base/prng.h"
+#include "drivers/driver.h"
 #include "tests/catch.h"
 #include "tests/unit/mentions.h"
 
@@ -74,6 +75,16 @@ TEST_CASE("the page of a device has the common metrics and those of its driver")
     CHECK(*seen.find("path0_sent") == value + 100);
     CHECK(*seen.find("path0_rtt") == value + 200);
   }
+}
+
+TEST_CASE("a page has room for all metrics of a port and of its paths") {
+  ObservedDevice one = facts();
+  const ObservedMetric longest{std::string(70, 'n'), "packets", "since open", "port of DPDK",
+                               std::string(100, 'm')};
+  const size_t most = drivers::PacketPort::most_metrics + 3 * most_paths;
+  one.metrics.assign(most, longest);
+  const StatsPage page{one};
+  CHECK(StatsPage::parse(page.bytes()).value().metrics.size() == all_metrics().size() + most);
 }
 
 TEST_CASE("a page shows what its writer wrote, with explanations and without control characters") {
