@@ -21,6 +21,8 @@ constexpr Duration link_patience = std::chrono::milliseconds(300);
 constexpr timespec between_link_looks = {.tv_sec = 0, .tv_nsec = 1'000'000};
 // A poll-only port is polled this often while threads sleep.
 constexpr Duration polled_every = std::chrono::milliseconds(1);
+// A port that has read none of the packets that it was given for so long is restarted.
+constexpr Duration most_unread = std::chrono::seconds(1);
 
 static_assert(most_header_bytes <= RTE_PKTMBUF_HEADROOM);
 static_assert(Station::most_message_bytes <= RTE_MBUF_DEFAULT_DATAROOM);
@@ -34,6 +36,22 @@ void set_bounds(rte_mbuf& buffer, size_t front, size_t bytes) {
   buffer.data_off = static_cast<uint16_t>(RTE_PKTMBUF_HEADROOM - front);
   buffer.data_len = static_cast<uint16_t>(front + bytes);
   buffer.pkt_len = buffer.data_len;
+}
+
+bool sums_here(const Station::Settings& station, const EtherDevice& device) {
+  return !Endpoint{station.address, 0}.is_ipv4() && !device.facts().sums_udp;
+}
+
+uint32_t mtu_of(const Settings& settings) {
+  uint32_t mtu = largest_rtp_mtu;
+  while (mtu > 1024 && mtu + overhead > settings.ip_mtu) mtu /= 2;
+  return mtu;
+}
+
+Gatherer::Settings gathering_of(const GatherChoice& choice, const EtherDevice& device) {
+  return {.least_bytes = choice.least_bytes,
+          .most_buffers = device.facts().most_buffers,
+          .pool = device.send_pool()};
 }
 
 // Returns an address that is derived from the MAC address, as IPv6 hosts derive theirs (RFC 4291).
@@ -89,7 +107,10 @@ Result<std::unique_ptr<PacketPort>> DpdkPort::open(const Settings& settings) {
   if (!device) return device.error();
   if (auto started = (*device)->extended().start(); !started) return started.error();
   const Station::Settings station = station_of(settings, (*device)->facts().mac);
-  std::unique_ptr<DpdkPort> port(new DpdkPort(std::move(*device), station, settings));
+  register_thread();
+  const GatherChoice choice =
+      choose_gathering(settings, **device, sums_here(station, **device), mtu_of(settings));
+  std::unique_ptr<DpdkPort> port(new DpdkPort(std::move(*device), station, settings, choice));
   port->facts_.settings.push_back(
       {"eal", (*eal)->command_line(), Origin::driver, "", "the arguments of EAL"});
   port->facts_.settings.push_back({"hugepages", yes_or_no((*eal)->huge_pages()), Origin::system, "",
@@ -98,8 +119,9 @@ Result<std::unique_ptr<PacketPort>> DpdkPort::open(const Settings& settings) {
 }
 
 DpdkPort::DpdkPort(std::unique_ptr<EtherDevice> device, const Station::Settings& station,
-                   const Settings& settings)
-    : device_(std::move(device)),
+                   const Settings& settings, const GatherChoice& choice)
+    : gatherer_(gathering_of(choice, *device)),
+      device_(std::move(device)),
       station_(station),
       largest_(settings.ip_mtu - (station_.is_ipv4() ? ipv4_bytes : ipv6_bytes) - udp_bytes),
       frames_(frame_count),
@@ -109,6 +131,12 @@ DpdkPort::DpdkPort(std::unique_ptr<EtherDevice> device, const Station::Settings&
   own_.reserve(burst);
   state_facts(settings);
   state_settings(settings);
+  state_gathering(choice);
+  await_link();
+  station_.announce();
+}
+
+void DpdkPort::await_link() {
   // A peer that is there answers within milliseconds; one that is not may come later.
   const Time until = read_clock() + link_patience;
   bool up = device_->facts().peer_seen || device_->pmd().heals == Pmd::Heals::itself;
@@ -116,7 +144,6 @@ DpdkPort::DpdkPort(std::unique_ptr<EtherDevice> device, const Station::Settings&
     ppoll(nullptr, 0, &between_link_looks, nullptr);
     up = device_->tend(read_clock());
   }
-  station_.announce();
 }
 
 DpdkPort::~DpdkPort() {
@@ -125,6 +152,7 @@ DpdkPort::~DpdkPort() {
     static_cast<void>(device_.release());
     return;
   }
+  if (gatherer_.waits()) end_reads();
   for (uint32_t i = 0; i < frame_count; ++i) rte_pktmbuf_free(frames_[i].buffer);
   for (const Held& held : held_) rte_pktmbuf_free(held.buffer);
   for (const Own& packet : own_) rte_pktmbuf_free(packet.buffer);
@@ -134,10 +162,18 @@ DpdkPort::~DpdkPort() {
   });
 }
 
+// Takes the application's memory from the port. The other end of a ring may be copying a packet.
+void DpdkPort::end_reads() {
+  device_->take_back(false);
+  const Time until = read_clock() + most_unread;
+  while (gatherer_.settle(taken_) < taken_ && read_clock() < until) {
+    ppoll(nullptr, 0, &between_link_looks, nullptr);
+  }
+}
+
 void DpdkPort::state_facts(const Settings& settings) {
   const EtherDevice::Facts& device = device_->facts();
-  uint32_t mtu = largest_rtp_mtu;
-  while (mtu > 1024 && mtu + overhead > settings.ip_mtu) mtu /= 2;
+  const uint32_t mtu = mtu_of(settings);
   facts_.self = station_.self();
   facts_.eid = facts_.self.address;
   facts_.mtu = mtu;
@@ -146,11 +182,11 @@ void DpdkPort::state_facts(const Settings& settings) {
   facts_.line_bytes_per_second = device.line_bytes_per_second;
   facts_.metrics = device_->extended().metrics();
   facts_.scheduling_delay = std::max(facts_.scheduling_delay, polled_every);
-  facts_.description =
-      settings.port + " (" + device.driver + ") at " + to_string(facts_.self) + ", MTU " +
-      std::to_string(mtu) + ", " + std::to_string(device.queues) + " queues" +
-      (settings.vlan != 0 ? ", VLAN " + std::to_string(settings.vlan) : "") +
-      ", ECN, packets copied into buffers, polled" + (device.peer_seen ? "" : ", link down");
+  facts_.description = settings.port + " (" + device.driver + ") at " + to_string(facts_.self) +
+                       ", MTU " + std::to_string(mtu) + ", " + std::to_string(device.queues) +
+                       " queues" +
+                       (settings.vlan != 0 ? ", VLAN " + std::to_string(settings.vlan) : "") +
+                       ", ECN, polled" + (device.peer_seen ? "" : ", link down");
 }
 
 void DpdkPort::state_settings(const Settings& settings) {
@@ -174,9 +210,17 @@ void DpdkPort::state_settings(const Settings& settings) {
                  "as the port allows", "packets that wait to be sent"});
   all.push_back({"udp_checksum", device.sums_udp ? "port" : "software", Origin::driver,
                  "dev_info of the port", "which part computes checksums of IPv6 packets"});
-  all.push_back(
-      {"transmit", "copied", Origin::driver, "",
-       "whether packets are copied into buffers of the port, or sent from where they are"});
+}
+
+void DpdkPort::state_gathering(const GatherChoice& choice) {
+  const bool copies = choice.least_bytes == Gatherer::Settings::none;
+  const std::string value =
+      copies ? "copied" : "gathered from " + size_text(choice.least_bytes) + " on";
+  facts_.description += copies ? ", data copied into buffers" : ", data " + value;
+  facts_.settings.push_back(
+      {"transmit", value, Origin::driver, choice.why,
+       "whether data is copied into buffers of the port, or sent from the application's memory, "
+       "in pieces of so many bytes or more"});
 }
 
 PortCounters DpdkPort::counters() const {
@@ -211,7 +255,7 @@ uint16_t DpdkPort::queue_of(const TxFrame& frame) const {
 }
 
 // Copies the rest of the packet behind its head.
-void DpdkPort::gather(Frame& frame) const {
+void DpdkPort::copy(Frame& frame) const {
   std::byte* const begin = bytes_of(*frame.buffer);
   std::byte* at = begin + frame.head_bytes;
   for (unsigned i = 0; i < frame.piece_count; ++i) {
@@ -220,24 +264,20 @@ void DpdkPort::gather(Frame& frame) const {
   }
   copy_bytes(at, frame.tail.data(), frame.tail_bytes);
   set_bounds(*frame.buffer, 0, static_cast<size_t>(at + frame.tail_bytes - begin));
-  frame.buffer->ol_flags = 0;
 }
 
-// Writes the outer headers. Returns false if the MAC address of the next hop is not known yet.
-bool DpdkPort::put_on_wire(rte_mbuf& packet, const WaitingPackets::Destination& to, Time now) {
-  const Mac* const hop = station_.next_hop(to.to.address, now);
-  if (hop == nullptr) return false;
-  const size_t bytes = packet.pkt_len;
+// Writes the outer headers in front of a packet that has none.
+void DpdkPort::put_on_wire(rte_mbuf& packet, const WaitingPackets::Destination& to,
+                           const Mac& hop) const {
   const bool sums = !device_->facts().sums_udp;
-  station_.put_headers({bytes_of(packet), bytes},
-                       {.hop = *hop, .to = to.to, .ecn = to.ecn, .flow = to.flow, .sums = sums});
-  set_bounds(packet, station_.header_bytes(), bytes);
-  if (!sums && !station_.is_ipv4()) {
-    packet.ol_flags = RTE_MBUF_F_TX_IPV6 | RTE_MBUF_F_TX_UDP_CKSUM;
-    packet.l2_len = (station_.header_bytes() - ipv6_bytes - udp_bytes) & 0x7f;
-    packet.l3_len = ipv6_bytes;
-  }
-  return true;
+  station_.put_headers({bytes_of(packet), packet.pkt_len},
+                       {.hop = hop, .to = to.to, .ecn = to.ecn, .flow = to.flow, .sums = sums});
+  rte_pktmbuf_prepend(&packet, static_cast<uint16_t>(station_.header_bytes()));
+  packet.ol_flags = 0;
+  if (sums || station_.is_ipv4()) return;
+  packet.ol_flags = RTE_MBUF_F_TX_IPV6 | RTE_MBUF_F_TX_UDP_CKSUM;
+  packet.l2_len = (station_.header_bytes() - ipv6_bytes - udp_bytes) & 0x7f;
+  packet.l3_len = ipv6_bytes;
 }
 
 // Hands the packets to the port. Returns how many it took; the others are restored.
@@ -274,43 +314,73 @@ bool DpdkPort::keep_back(Frame& frame, Time now) {
 
 size_t DpdkPort::send(std::span<TxFrame* const> frames, Time now) {
   register_thread();
+  if (!gatherer_.waits()) settled_at_ = now;
   Burst out;
   size_t taken = 0;  // from the front
+  size_t laid = 0;   // as packets
+  const auto frame_at = [&](size_t i) -> Frame& { return static_cast<Frame&>(*frames[i]); };
   const auto take = [&](size_t count, bool sent) {
     for (; count > 0; --count, ++taken) {
-      auto* const frame = static_cast<Frame*>(frames[taken]);
-      if (sent) frame->buffer = nullptr;
-      free_.push_back(frame);
+      if (sent) frame_at(taken).buffer = nullptr;
+      free_.push_back(&frame_at(taken));
     }
   };
-  for (size_t i = 0; i < frames.size(); ++i) {
-    auto& frame = static_cast<Frame&>(*frames[i]);
-    if (fits(frame)) gather(frame);
+  while (laid < frames.size()) {
+    Frame& frame = frame_at(laid);
     const bool outwards = fits(frame) && station_.reaches(frame.to.address);
-    const bool ready =
-        outwards &&
-        put_on_wire(*frame.buffer, {.to = frame.to, .ecn = frame.ecn, .flow = flow_of(frame)}, now);
+    const Mac* const hop = outwards ? station_.next_hop(frame.to.address, now) : nullptr;
     const uint16_t queue = queue_of(frame);
     // The frames in front leave first.
-    if (!ready || out.count == burst || (out.count > 0 && queue != out.queue)) {
+    if (hop == nullptr || out.count == burst || (out.count > 0 && queue != out.queue)) {
       const size_t expected = out.count;
       const size_t got = flush(out, now);
       take(got, true);
       if (got < expected) break;
     }
-    if (!ready) {
+    if (hop == nullptr) {
+      if (fits(frame)) copy(frame);
       if (!keep_back(frame, now)) break;
       take(1, false);
+      ++laid;
       continue;
     }
+    if (!gatherer_.chain(frame, *frame.buffer, taken_ + laid)) copy(frame);
+    put_on_wire(*frame.buffer, {.to = frame.to, .ecn = frame.ecn, .flow = flow_of(frame)}, *hop);
     out.queue = queue;
     out.packets[out.count++] = frame.buffer;
+    ++laid;
   }
   take(flush(out, now), true);
+  while (laid > taken) {
+    rte_mbuf& buffer = *frame_at(--laid).buffer;
+    if (buffer.nb_segs > 1) gatherer_.undo_latest(buffer);
+  }
   taken_ += taken;
   counters_.frames_sent += taken;
+  settle(now);
   send_messages(now);
   return taken;
+}
+
+// Looks which frames the port has read. One that reads none for too long is made to free them.
+void DpdkPort::settle(Time now) {
+  const uint64_t before = settled_;
+  settled_ = gatherer_.settle(taken_);
+  if (gatherer_.waits() && device_->pmd().reads == Pmd::Reads::by_device) {
+    device_->complete();
+    settled_ = gatherer_.settle(taken_);
+  }
+  if (!gatherer_.waits() || settled_ != before) {
+    settled_at_ = now;
+    taken_back_ = false;
+  } else if (now - settled_at_ > most_unread) {
+    // A device that is made anew has forgotten which memory it may read.
+    if (taken_back_) gatherer_.stop();
+    device_->take_back(taken_back_);
+    settled_at_ = now;
+    taken_back_ = true;
+    settled_ = gatherer_.settle(taken_);
+  }
 }
 
 void DpdkPort::send_messages(Time now) {
@@ -336,10 +406,11 @@ void DpdkPort::send_waiting(Time now) {
       rte_pktmbuf_free(buffer);
       return true;
     }
-    const size_t bytes = buffer->pkt_len;
-    if (!put_on_wire(*buffer, packet.to, now)) return false;
+    const Mac* const hop = station_.next_hop(packet.to.to.address, now);
+    if (hop == nullptr) return false;
+    put_on_wire(*buffer, packet.to, *hop);
     if (device_->send(packet.to.queue, {&buffer, 1}, now) == 1) return true;
-    set_bounds(*buffer, 0, bytes);
+    rte_pktmbuf_adj(buffer, static_cast<uint16_t>(station_.header_bytes()));
     return false;
   });
 }
@@ -349,6 +420,7 @@ void DpdkPort::send_waiting(Time now) {
 size_t DpdkPort::receive(std::span<RxFrame> frames, Time now) {
   register_thread();
   if (device_->tend(now)) station_.announce();
+  settle(now);
   size_t kept = receive_own(frames);
   for (; kept < frames.size() && backlog_first_ < backlog_end_; ++kept) {
     frames[kept] = backlog_[backlog_first_++];
@@ -410,8 +482,9 @@ void DpdkPort::hold(rte_mbuf& buffer, const Station::Arrival& arrival, RxFrame& 
 // Returns whether the buffer has a packet for this device, which `out` then is.
 bool DpdkPort::take_in(rte_mbuf& buffer, RxFrame& out, Time now) {
   using Kind = Station::Kind;
-  // All buffers have room for the largest frame, so a chain is a frame that is larger.
-  if (buffer.nb_segs != 1) {
+  // All buffers have room for the largest frame, so a chain is a frame that is larger, or one that
+  // the other end of a ring has gathered.
+  if (buffer.nb_segs != 1 && rte_pktmbuf_linearize(&buffer) != 0) {
     ++counters_.malformed;
     return false;
   }

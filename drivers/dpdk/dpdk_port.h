@@ -8,6 +8,8 @@
 
 #include "base/region.h"
 #include "drivers/dpdk/ether_device.h"
+#include "drivers/dpdk/gather_choice.h"
+#include "drivers/dpdk/gatherer.h"
 #include "drivers/dpdk/station.h"
 #include "drivers/dpdk/waiting_packets.h"
 #include "drivers/driver.h"
@@ -15,9 +17,9 @@
 namespace urma::drivers::dpdk {
 
 // A packet port over one port of DPDK. A frame's head lies in a packet buffer, with room for the
-// outer headers in front. `send` copies the pieces behind it, so frames settle when they are taken.
-// Received buffers are handed upwards. Owns the port, the station and all buffers. Only the thread
-// that runs the engine calls it, except for `open` and the destructor.
+// outer headers in front. `send` copies the pieces behind it, or chains buffers that name them to
+// it (Gatherer). Received buffers are handed upwards. Owns the port, the station and all buffers.
+// Only the thread that runs the engine calls it, except for `open` and the destructor.
 class DpdkPort final : public PacketPort {
  public:
   // Errors: those of urma::open.
@@ -30,7 +32,7 @@ class DpdkPort final : public PacketPort {
   size_t lend(std::span<TxFrame*> frames) override;
   size_t send(std::span<TxFrame* const> frames, Time now) override;
   void unlend(std::span<TxFrame* const> frames) override;
-  uint64_t settled() override { return taken_; }
+  uint64_t settled() override { return settled_; }
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override;
   std::span<const int> descriptors() const override { return {}; }
@@ -60,15 +62,19 @@ class DpdkPort final : public PacketPort {
   };
 
   DpdkPort(std::unique_ptr<EtherDevice> device, const Station::Settings& station,
-           const Settings& settings);
+           const Settings& settings, const GatherChoice& choice);
+  void await_link();
   void state_facts(const Settings& settings);
   void state_settings(const Settings& settings);
+  void state_gathering(const GatherChoice& choice);
 
   uint16_t queue_of(const TxFrame& frame) const;
-  void gather(Frame& frame) const;
-  bool put_on_wire(rte_mbuf& packet, const WaitingPackets::Destination& to, Time now);
+  void copy(Frame& frame) const;
+  void put_on_wire(rte_mbuf& packet, const WaitingPackets::Destination& to, const Mac& hop) const;
   size_t flush(Burst& burst, Time now);
   bool keep_back(Frame& frame, Time now);
+  void settle(Time now);
+  void end_reads();
   bool fits(const TxFrame& frame) const { return frame.bytes() <= largest_; }
   void send_messages(Time now);
   void send_waiting(Time now);
@@ -78,6 +84,7 @@ class DpdkPort final : public PacketPort {
   size_t receive_own(std::span<RxFrame> frames);
 
   const pid_t opener_ = getpid();
+  Gatherer gatherer_;  // the device's buffers refer to it
   std::unique_ptr<EtherDevice> device_;
   Station station_;
   const size_t largest_;  // the packets that the link carries
@@ -88,7 +95,10 @@ class DpdkPort final : public PacketPort {
   RegionArray<Frame> frames_;
   std::vector<Frame*> free_;
   uint64_t taken_ = 0;
-  WaitingPackets waiting_;  // for the MAC address of their next hop
+  uint64_t settled_ = 0;
+  Time settled_at_{};        // when `settled_` last grew, or the port was restarted
+  bool taken_back_ = false;  // the frames since then
+  WaitingPackets waiting_;   // for the MAC address of their next hop
   std::vector<Own> own_;
 
   // Receiving.

@@ -36,10 +36,10 @@ Mac draw_mac() {
   return mac;
 }
 
-uint32_t room_for(const Settings& settings) {
+uint32_t room_for(const Settings& settings, const Pmd& pmd) {
   constexpr uint32_t usual = 2048;
   constexpr uint32_t outer = 64;  // Ethernet, two tags, the CRC, and what ports put in front
-  return std::max<uint32_t>(usual, settings.ip_mtu + outer);
+  return std::max({usual, settings.ip_mtu + outer, slot_bytes(settings, pmd)});
 }
 
 // Returns the bytes per second of so many Mb/s; 0 if the speed is unknown.
@@ -78,15 +78,16 @@ Error failed(const Settings& settings, const std::string& what, int code) {
 Result<std::unique_ptr<EtherDevice>> EtherDevice::open(const Settings& settings) {
   const SignalsBlocked signals;
   const NoSigpipe no_sigpipe;
-  const uint32_t room = room_for(settings);
+  const Pmd& pmd = pmd_of(settings);
+  const uint32_t room = room_for(settings, pmd);
   Result<MbufPool> receive = MbufPool::make(
       settings.queues * uint32_t{descriptors} + held_above + cached_by_threads, room);
   if (!receive) return receive.error();
   Result<MbufPool> send = MbufPool::make(
       settings.queues * uint32_t{descriptors} + held_above + cached_by_threads, room);
   if (!send) return send.error();
-  std::unique_ptr<EtherDevice> device(new EtherDevice(
-      settings, pmd_of(settings), std::move(*receive), std::move(*send), draw_mac()));
+  std::unique_ptr<EtherDevice> device(
+      new EtherDevice(settings, pmd, std::move(*receive), std::move(*send), draw_mac()));
   if (auto done = device->make(); !done) return done.error();
   device->start();
   device->down_since_ = read_clock();
@@ -151,6 +152,7 @@ Result<void> EtherDevice::configure() {
   rte_eth_conf conf{};
   facts_.sums_udp = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0;
   facts_.chains = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
+  facts_.most_buffers = facts_.chains ? info.tx_desc_lim.nb_mtu_seg_max : 1;
   if (facts_.sums_udp) conf.txmode.offloads |= RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
   if (facts_.chains) conf.txmode.offloads |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
   conf.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
@@ -248,16 +250,33 @@ bool EtherDevice::tend(Time now) {
   if (pmd_.heals == Pmd::Heals::itself && state_ == State::started) return false;
   if (now - down_since_ < between_restarts) return false;
   down_since_ = now;
+  restart(pmd_.heals == Pmd::Heals::reopen);
+  return false;
+}
+
+void EtherDevice::restart(bool anew) {
   ++counts_.restarts;
   const SignalsBlocked signals;
   const NoSigpipe no_sigpipe;
-  if (pmd_.heals == Pmd::Heals::reopen) {
+  if (anew) {
     remove();
-    if (!make()) return false;
+    if (!make()) return;
   }
   stop();
   start();
-  return false;
+}
+
+bool EtherDevice::complete() {
+  bool asked = state_ == State::started;
+  for (uint16_t i = 0; i < facts_.queues && asked; ++i) {
+    asked = rte_eth_tx_done_cleanup(port_, i, 0) >= 0;
+  }
+  return asked;
+}
+
+void EtherDevice::take_back(bool anew) {
+  if (pmd_.reads != Pmd::Reads::when_received) return restart(anew);
+  drain_ring_end(std::string(argument(settings_.arguments, "pair")), port_);
 }
 
 size_t EtherDevice::receive(std::span<rte_mbuf*> out) {

@@ -29,9 +29,10 @@ class EtherDevice {
     uint16_t queues = 1;
     uint16_t receive_descriptors = 0;
     uint16_t send_descriptors = 0;
-    bool sums_udp = false;  // computes the UDP checksum of sent packets
-    bool chains = false;    // sends packets that consist of several buffers
-    bool peer_seen = true;  // the link was up at open
+    bool sums_udp = false;      // computes the UDP checksum of sent packets
+    bool chains = false;        // sends packets that consist of several buffers
+    unsigned most_buffers = 1;  // of one packet
+    bool peer_seen = true;      // the link was up at open
     // Of the link, or the most that it can have if it was down at open; 0 if that is not known.
     uint64_t line_bytes_per_second = 0;
   };
@@ -50,6 +51,12 @@ class EtherDevice {
   // when the link has come up.
   bool tend(Time now);
   bool link_is_up() const;
+  // Frees the buffers of packets that the port has read. Returns false if it cannot be asked for
+  // that.
+  bool complete();
+  // Frees the buffers of packets that the port has not sent, for a port that does not go on by
+  // itself: restarts it, or makes it anew.
+  void take_back(bool anew);
 
   struct Counts {
     uint64_t dropped = 0;   // packets dropped while the link was down or stuck
@@ -73,6 +80,7 @@ class EtherDevice {
   Result<uint16_t> add_port();
   bool start();
   void stop();
+  void restart(bool anew);
   void remove();
   uint64_t line_rate() const;
 

@@ -16,28 +16,36 @@ namespace urma::drivers::dpdk {
 namespace {
 
 using Heals = Pmd::Heals;
+using Reads = Pmd::Reads;
 
 constexpr uint32_t frame_overhead = ethernet_bytes + vlan_tag_bytes + 4;
+// net_af_packet has slots of 2048 bytes, with a header of its own in front of the frame, or these.
+constexpr uint32_t most_in_small_slot = 2000;
+constexpr uint32_t large_slot_bytes = 16384;
 
 // The order matters: the first whose name begins the port's name.
 constexpr Pmd pmds[] = {
-    {.name = "net_memif", .any_mtu = true, .takes_mac = true, .gathers = true},
+    {.name = "net_memif", .any_mtu = true, .takes_mac = true, .reads = Reads::at_once},
+    // Its peer maps the memory of DPDK, and no other.
     {.name = "net_virtio_user", .heals = Heals::reopen, .most_ip_mtu = 9600, .takes_mac = true},
-    {.name = "net_vhost", .any_mtu = true, .own_mac = false},
-    {.name = "net_af_packet", .any_mtu = true, .gathers = true},
-    // A buffer has to fit into a page.
+    {.name = "net_vhost", .any_mtu = true, .own_mac = false, .reads = Reads::at_once},
+    {.name = "net_af_packet", .any_mtu = true, .reads = Reads::at_once},
+    // A buffer has to fit into a page. Chains arrive as garbage.
     {.name = "net_af_xdp", .any_mtu = true, .most_ip_mtu = 3498},
-    {.name = "net_ring", .any_mtu = true, .own_mac = false},
+    {.name = "net_ring", .any_mtu = true, .own_mac = false, .reads = Reads::when_received},
     {.name = "net_null", .any_mtu = true},
     {.name = "net_tap", .any_mtu = true},
 };
-constexpr Pmd nic = {.name = "NIC", .real_speed = true};
+constexpr Pmd nic = {.name = "NIC", .real_speed = true, .reads = Reads::by_device};
 // It finds its server again only after a restart.
 constexpr Pmd memif_client = {.name = "net_memif",
                               .heals = Heals::restart,
                               .any_mtu = true,
                               .takes_mac = true,
-                              .gathers = true};
+                              .reads = Reads::at_once};
+// Its peer maps the memory of DPDK, and no other.
+constexpr Pmd memif_zero_copy = {
+    .name = "net_memif", .heals = Heals::restart, .any_mtu = true, .takes_mac = true};
 
 std::string mac_text(const Mac& mac) {
   std::array<char, 18> text{};
@@ -60,9 +68,15 @@ const Pmd& pmd_of(const Settings& settings) {
   for (const Pmd& one : pmds) {
     if (!settings.port.starts_with(one.name)) continue;
     const bool client = argument(settings.arguments, "role") != "server";  // the default
-    return one.name == memif_client.name && client ? memif_client : one;
+    if (one.name != memif_client.name || !client) return one;
+    return argument(settings.arguments, "zero-copy") == "yes" ? memif_zero_copy : memif_client;
   }
   return nic;
+}
+
+uint32_t slot_bytes(const Settings& settings, const Pmd& pmd) {
+  const bool large = settings.ip_mtu + frame_overhead > most_in_small_slot;
+  return pmd.name == "net_af_packet" && large ? large_slot_bytes : 0;
 }
 
 std::string_view argument(std::string_view arguments, std::string_view key) {
@@ -106,8 +120,8 @@ Result<std::string> port_arguments(const Settings& settings, const Pmd& pmd, con
   if (pmd.name == "net_af_packet") {
     // With the default of 512 frames, bursts are lost that no counter shows.
     add(out, "framecnt", "4096");
-    if (frame > 2000) {
-      add(out, "framesz", "16384");
+    if (frame > most_in_small_slot) {
+      add(out, "framesz", std::to_string(large_slot_bytes));
       add(out, "blocksz", "65536");
     }
   }

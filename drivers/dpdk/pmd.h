@@ -25,9 +25,14 @@ struct Pmd {
   // Whether its MAC address differs from those of other such ports, so that an address may be
   // derived from it.
   bool own_mac = true;
-  // Whether it reads chains of external buffers before `rte_eth_tx_burst` returns, so that packets
-  // need not be copied first.
-  bool gathers = false;
+  // Which memory it reads in chains of buffers, and when.
+  enum class Reads : uint8_t {
+    own_memory,     // only that of DPDK: other memory is sent as garbage, or not reached
+    at_once,        // any, with the processor, before `rte_eth_tx_burst` returns
+    when_received,  // any, when the other end in this process looks
+    by_device,      // what is mapped for the device, until the port frees the buffer
+  };
+  Reads reads = Reads::own_memory;
 };
 
 // Returns the description of the port with this name: net_memif0, 0000:3b:00.0.
@@ -35,6 +40,8 @@ const Pmd& pmd_of(const Settings& settings);
 // Returns the arguments with which the port is made: those given, and those without which it would
 // be slow, or corrupt large packets. Errors: invalid_argument.
 Result<std::string> port_arguments(const Settings& settings, const Pmd& pmd, const Mac& mac);
+// Returns the bytes that each receive buffer must have room for, however small the frames are.
+uint32_t slot_bytes(const Settings& settings, const Pmd& pmd);
 // Returns the value of an argument, or an empty text.
 std::string_view argument(std::string_view arguments, std::string_view key);
 // A killed process leaves the socket of its port, and the next one could not make it. Removes the

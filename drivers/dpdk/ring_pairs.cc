@@ -33,19 +33,21 @@ Pairs& pairs() {
   return all;
 }
 
-void free_ring(rte_ring* ring) {
+void drain(rte_ring* ring) {
   void* packet = nullptr;
-  while (ring != nullptr && rte_ring_dequeue(ring, &packet) == 0) {
-    rte_pktmbuf_free(static_cast<rte_mbuf*>(packet));
-  }
+  while (rte_ring_dequeue(ring, &packet) == 0) rte_pktmbuf_free(static_cast<rte_mbuf*>(packet));
+}
+
+void free_ring(rte_ring* ring) {
+  if (ring != nullptr) drain(ring);
   rte_ring_free(ring);
 }
 
 bool make_rings(Pair& pair) {
   for (unsigned i = 0; i < pair.rings.size(); ++i) {
     const std::string name = "urma_ring" + std::to_string(pair.number) + (i == 0 ? "a" : "b");
-    pair.rings[i] =
-        rte_ring_create(name.c_str(), slots, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    // Both ends take packets out: the receiver, and the sender that drains it.
+    pair.rings[i] = rte_ring_create(name.c_str(), slots, SOCKET_ID_ANY, RING_F_SP_ENQ);
     if (pair.rings[i] == nullptr) return false;
   }
   return true;
@@ -80,6 +82,14 @@ Result<uint16_t> open_ring_end(const std::string& name) {
   return Error{Status::no_resources, std::string("dpdk: cannot make rings: ") +
                                          rte_strerror(rte_errno) +
                                          ". Fix: more memory for EAL, as in eal=-m 2048"};
+}
+
+void drain_ring_end(const std::string& name, uint16_t port) {
+  Pairs& all = pairs();
+  const std::lock_guard lock(all.mutex);
+  const auto at = all.by_name.find(name);
+  if (at == all.by_name.end()) return;
+  drain(at->second.rings[at->second.ports[0] == port ? 1 : 0]);
 }
 
 void close_ring_end(const std::string& name, uint16_t port) {

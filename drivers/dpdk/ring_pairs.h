@@ -14,6 +14,8 @@ namespace urma::drivers::dpdk {
 // Returns DPDK's number of a free end of the pair with this name. Errors: address_in_use,
 // no_resources.
 Result<uint16_t> open_ring_end(const std::string& pair);
+// Frees the packets that the other end has not received.
+void drain_ring_end(const std::string& pair, uint16_t port);
 // The port of this end has been closed.
 void close_ring_end(const std::string& pair, uint16_t port);
 

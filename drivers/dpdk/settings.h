@@ -6,6 +6,13 @@
 
 namespace urma::drivers::dpdk {
 
+// Whether packets are sent from the application's memory, or copied into buffers.
+enum class Gather : uint8_t {
+  automatic,  // what costs less
+  always,     // from its memory, where the port can
+  never,
+};
+
 // A device string of this driver, taken apart. It does not know whether the port can do this.
 struct Settings {
   std::string port;          // as DPDK names it: net_memif0, 0000:3b:00.0
@@ -18,7 +25,8 @@ struct Settings {
   uint16_t vlan = 0;         // of all packets; 0: untagged
   uint8_t dscp = 0;          // of sent packets
   uint16_t udp_port = ub_port;
-  bool entropy = false;      // the UDP source port tells flows apart; all peers must use dpdk:
+  bool entropy = false;  // the UDP source port tells flows apart; all peers must use dpdk:
+  Gather gather = Gather::automatic;
   std::string eal = {};      // further arguments of EAL, separated by spaces
   SettingList options = {};  // the options as they were read, for PortFacts::settings
 

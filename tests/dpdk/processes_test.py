@@ -64,7 +64,10 @@ class Link:
 
     def __init__(self, name, server, client, before=((), ()), kills=(True, True)):
         self.name, self.before, self.kills = name, before, kills
-        self.devices = (f"dpdk:{server}?ip={SERVER}/24", f"dpdk:{client}?ip={CLIENT}/24")
+        # Packets of each size leave from the application's memory, where the port can do that.
+        options = "mtu=9000&gather=always"
+        self.devices = (f"dpdk:{server}?ip={SERVER}/24&{options}",
+                        f"dpdk:{client}?ip={CLIENT}/24&{options}")
 
     def start(self, end):
         words = ["serve"] if end == 0 else ["write", SERVER]
@@ -99,7 +102,7 @@ def make_veth():
     script = [f"netns add {name}" for name in names]
     script.append(f"link add va netns {names[0]} type veth peer name vb netns {names[1]}")
     for name, end in zip(names, ("va", "vb")):
-        script.append(f"-n {name} link set {end} up")
+        script.append(f"-n {name} link set {end} mtu 9000 up")
     for words in script:
         done = subprocess.run(["ip", *words.split()], stderr=subprocess.DEVNULL, check=False)
         if done.returncode != 0:
@@ -124,7 +127,7 @@ def check_kernel(names, before):
             done = in_namespace(names[1], command)
             if done.returncode != 0:
                 sys.exit(f"{command}: {done.stdout}")
-        server = Process([f"dpdk:net_af_packet0,iface=va?ip={address}/{prefix}", "serve"],
+        server = Process([f"dpdk:net_af_packet0,iface=va?ip={address}/{prefix}&mtu=9000", "serve"],
                          before[0])
         server.await_line("ready")
         if shutil.which("ping"):
