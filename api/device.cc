@@ -66,12 +66,44 @@ Result<const congestion::ControllerKind*> controller(const std::string& name) {
                "open: there is no congestion control \"" + name + "\". Fix: use one of " + names};
 }
 
+// Returns how switches have to read the hints of packets of this congestion control; `none` if it
+// sends no hints.
+congestion::Metering hints_of(const congestion::ControllerKind& kind) {
+  switch (kind.needs) {
+    case congestion::Needs::increases:
+      return congestion::Metering::increases;
+    case congestion::Needs::rates:
+      return congestion::Metering::rates;
+    default:
+      return congestion::Metering::none;
+  }
+}
+
+// Returns why the switches of the port misread the requests of this congestion control, or an empty
+// text if they do not.
+std::string misread_by(const drivers::PortFacts& port, const congestion::ControllerKind& kind) {
+  using congestion::Metering;
+  const Metering hints = hints_of(kind);
+  if (hints == Metering::none || may_pass(hints, port.metering)) return "";
+  const std::string name(kind.name);
+  if (port.metering == Metering::other) {
+    return "the switches of this device do not all answer " + name +
+           ". Fix: start each of them with the same --cc, and with this version of liburma";
+  }
+  const std::string other = hints == Metering::rates ? "caqm_w" : "caqm_r";
+  return name + " asks for " + (hints == Metering::rates ? "rates" : "increases") +
+         ", and the switch has the port meters of " + other +
+         ", which would misread that. Fix: use " + other + ", or start the switch with --cc " +
+         name;
+}
+
 // Returns why a congestion control cannot be used over this port, or an empty text if it can. The
 // peers' ports must carry the same signals, which each channel finds out when it is made.
 std::string missing_signals(const congestion::ControllerKind& kind,
                             const drivers::PortFacts& port) {
   const std::string name(kind.name);
   if (kind.needs == congestion::Needs::nothing || port.lossless) return "";
+  if (std::string why = misread_by(port, kind); !why.empty()) return why;
   if (kind.needs == congestion::Needs::increases) {
     if (port.carries.cci) return "";
     return name +
@@ -85,9 +117,16 @@ std::string missing_signals(const congestion::ControllerKind& kind,
          "in udp:?ecn=yes";
 }
 
-// Returns the congestion control that takes the place of one whose signals the port does not carry:
-// the one that reads ECN marks, or else the default one, which reacts to loss alone.
-const congestion::ControllerKind* replacement_over(const drivers::PortFacts& port) {
+// Returns the congestion control that takes the place of one that cannot be used over the port: for
+// one that asks switches, the one that they answer; else the one that reads ECN marks; or else the
+// default one, which reacts to loss alone.
+const congestion::ControllerKind* replacement_of(const congestion::ControllerKind& kind,
+                                                 const drivers::PortFacts& port) {
+  if (hints_of(kind) != congestion::Metering::none && port.carries.cci) {
+    for (const congestion::ControllerKind& other : congestion::controllers()) {
+      if (hints_of(other) == port.metering) return &other;
+    }
+  }
   return port.carries.ecn ? congestion::find_controller("ldcp")
                           : &congestion::controllers().front();
 }
@@ -246,7 +285,7 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
   if (!mode) return mode.error();
   const std::string no_signals = missing_signals(**kind, facts);
   const congestion::ControllerKind* const used =
-      no_signals.empty() ? *kind : replacement_over(facts);
+      no_signals.empty() ? *kind : replacement_of(**kind, facts);
   std::unique_ptr<Entropy> entropy = entropy_for(**port);
   const engine::EngineSettings settings{.life = Incarnation(entropy->next() | 1),
                                         .operation_timeout = options.operation_timeout,
@@ -367,7 +406,7 @@ std::vector<CongestionChoice> Device::congestion_choices() const {
                                : missing_signals(kind, port);
     choice.used = port.lossless        ? "none"
                   : choice.why.empty() ? kind.name
-                                       : replacement_over(port)->name;
+                                       : replacement_of(kind, port)->name;
   }
   return out;
 }

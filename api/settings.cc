@@ -84,6 +84,23 @@ std::string carried(const drivers::PortFacts::Carries& carries) {
   return names.empty() ? "nothing" : names;
 }
 
+// Returns the name of the controller that the meters of the switches serve.
+const char* meter_name(congestion::Metering metering) {
+  switch (metering) {
+    case congestion::Metering::unknown:
+      return "unknown";
+    case congestion::Metering::none:
+      return "none";
+    case congestion::Metering::increases:
+      return "caqm_w";
+    case congestion::Metering::rates:
+      return "caqm_r";
+    case congestion::Metering::other:
+      break;
+  }
+  return "other";
+}
+
 }  // namespace
 
 Result<SettingList> Device::settings() {
@@ -105,6 +122,9 @@ Result<SettingList> Device::settings() {
          "allocated memory is mapped by peers: writes and reads are copies");
     out.push_back({"carries", carried(facts.carries), Origin::driver, "a property of the medium",
                    "the congestion signals that packets carry: ecn, cci, lbf, vl"});
+    out.push_back({"port_meters", meter_name(facts.metering), Origin::driver,
+                   "a property of the medium",
+                   "the congestion control whose requests the switches answer"});
     out.push_back({"line_rate", bit_rate_text(facts.line_bytes_per_second), Origin::driver,
                    "a property of the medium",
                    "the rate of the link, which no paced channel exceeds; dcqcn starts with it"});

@@ -39,6 +39,7 @@ struct PortMeterKind {
   std::string_view name;  // of the controller that it serves
   std::string_view summary;
   PortMeter* (*make)(void* storage, const PortSettings& settings);
+  Metering metering;
   // `depart` edits packets, so a switch must not decide a departure before the line is free.
   bool edits_departures = false;
 };

@@ -23,9 +23,10 @@ PortMeter* make(void* storage, const PortSettings& settings) {
 }
 
 constexpr PortMeterKind kinds[] = {
-    {"none", "leaves all signals as they are", make<NoMeter>},
-    {"caqm_w", "grants increases of windows, and marks when overloaded", make<CaqmWMeter>, true},
-    {"caqm_r", "counts flows and names their fair rate", make<CaqmRMeter>},
+    {"none", "leaves all signals as they are", make<NoMeter>, Metering::none},
+    {"caqm_w", "grants increases of windows, and marks when overloaded", make<CaqmWMeter>,
+     Metering::increases, true},
+    {"caqm_r", "counts flows and names their fair rate", make<CaqmRMeter>, Metering::rates},
 };
 
 }  // namespace

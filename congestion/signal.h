@@ -7,6 +7,29 @@ namespace urma::congestion {
 // Packets name increases of a window in units of so many bytes.
 inline constexpr unsigned hint_unit = 32;
 
+// How the port meters of switches read the hints of packets. The numbers are those of `attached`
+// messages (docs/protocol.md, section 17).
+enum class Metering : uint8_t {
+  unknown = 0,
+  none = 1,       // no meter: packets pass as they are
+  increases = 2,  // as caqm_w sends them
+  rates = 3,      // as caqm_r sends them
+  other = 255,    // in another way, or some as increases and some as rates
+};
+
+// Returns whether a packet with hints of the kind `asked`, which is `increases` or `rates`, may
+// pass these ports: no meter takes its hints for the other kind, as far as is known.
+constexpr bool may_pass(Metering asked, Metering ports) {
+  return ports == asked || ports == Metering::none || ports == Metering::unknown;
+}
+
+// Returns how ports of both kinds together read hints.
+constexpr Metering together(Metering a, Metering b) {
+  if (a == b || b == Metering::none) return a;
+  if (a == Metering::none || a == Metering::unknown) return b;
+  return b == Metering::unknown ? a : Metering::other;
+}
+
 // The part of a data packet that is about congestion. Its sender asks, each switch on the way
 // edits, and its receiver reports what arrived. These are the fields of NTH.CCI in mode C-AQM
 // (UB 6.6.1.3) and two of liburma's own in reserved bits; their layout is in `wire`, and not known

@@ -17,6 +17,7 @@
 #include "urma/core/segment_options.h"
 #include "urma/core/setting.h"
 #include "urma/core/time.h"
+#include "wire/cci.h"
 #include "wire/frame.h"
 #include "wire/ways.h"
 
@@ -73,6 +74,9 @@ struct PortFacts {
     bool vl = false;
   };
   Carries carries = {};
+  // How the switches that this port knows read the hints in the CCI of its packets. A sender must
+  // not ask in another way.
+  congestion::Metering metering = congestion::Metering::none;
   // The rate of the link over which packets leave; 0 if it is not known. With several paths it is
   // that of the fastest one.
   uint64_t line_bytes_per_second = 0;

@@ -8,13 +8,19 @@ namespace {
 // How long a completion may be delayed after the port has settled the frames that it waits for.
 constexpr Duration settle_patience = std::chrono::microseconds(50);
 
-// Returns the forms in which reports of congestion can be made of what the port carries.
+// Returns the forms in which reports of congestion can be made of what the port carries. A form of
+// C-AQM whose hints its switches would misread is left out, for packets that arrive as well: they
+// come over the same switches.
 ReportForms reports_over(const drivers::PortFacts& port) {
+  using congestion::Metering;
   ReportForms forms;
-  if (port.carries.ecn) {
-    forms = forms.with(ReportForm::ldcp).with(ReportForm::cnp).with(ReportForm::rate);
+  if (port.carries.ecn) forms = forms.with(ReportForm::ldcp).with(ReportForm::cnp);
+  if (port.carries.cci && may_pass(Metering::increases, port.metering)) {
+    forms = forms.with(ReportForm::caqm);
   }
-  if (port.carries.cci) forms = forms.with(ReportForm::caqm).with(ReportForm::rate);
+  if ((port.carries.ecn || port.carries.cci) && may_pass(Metering::rates, port.metering)) {
+    forms = forms.with(ReportForm::rate);
+  }
   return forms;
 }
 

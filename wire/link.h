@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/crc32.h"
+#include "congestion/signal.h"
 #include "urma/core/endpoint.h"
 #include "wire/nth.h"
 
@@ -80,8 +81,9 @@ struct LinkControl {
   uint8_t mtu_log2 = 0;   // the largest payload that the sender of the message can carry
   uint16_t lease_ms = 0;  // attached: the device has the CNA for so long
   uint64_t nonce = 0;     // of the device; the switch repeats it, except in `unknown`
-  uint64_t cookie = 0;    // of the switch; the device repeats it
-  uint32_t crc = 0;       // of all before it; `control_datagram` sets it
+  // Of the switch; the device repeats it. attached: see `metering_of`.
+  uint64_t cookie = 0;
+  uint32_t crc = 0;  // of all before it; `control_datagram` sets it
 
   using Layout =
       HeaderLayout<size, Member<&LinkControl::type, 0, 8>, Member<&LinkControl::cna, 8, 24>,
@@ -93,6 +95,15 @@ struct LinkControl {
   void emit(HeaderBytes<size> out) const { Layout::write(*this, out); }
   friend bool operator==(const LinkControl&, const LinkControl&) = default;
 };
+
+// An `attached` message needs no cookie. There it is the number of a Metering: how the ports of the
+// switch read hints. A switch that does not say it sends 0, `unknown`.
+inline uint64_t cookie_of(congestion::Metering metering) { return number(metering); }
+// The inverse of cookie_of. A number that this version does not know is another way to read hints.
+inline congestion::Metering metering_of(const LinkControl& attached) {
+  const bool known = attached.cookie <= number(congestion::Metering::rates);
+  return known ? static_cast<congestion::Metering>(attached.cookie) : congestion::Metering::other;
+}
 
 // ---- whole datagrams
 

@@ -113,7 +113,9 @@ json to_json(const DeviceView& view) {
     out[fact] = value_of(view.settings, fact);
   }
   for (const Ability& ability : view.abilities) out["abilities"][ability.name] = ability.able;
-  for (const char* fact : {"carries", "line_rate"}) out[fact] = value_of(view.settings, fact);
+  for (const char* fact : {"carries", "port_meters", "line_rate"}) {
+    out[fact] = value_of(view.settings, fact);
+  }
   for (const CongestionChoice& choice : view.congestion) {
     out["congestion"].push_back({{"name", choice.name},
                                  {"summary", choice.summary},
@@ -156,9 +158,11 @@ std::string congestion_text(const DeviceView& view) {
   }
   std::string out = wrap_after(
       "    ",
-      fmt::format(
-          "packets carry {}; link {}; what --cc NAME uses, if the peer reports what that needs:",
-          value_of(view.settings, "carries"), value_of(view.settings, "line_rate")),
+      fmt::format("packets carry {}; port meters {}; link {}; what --cc NAME uses, if the peer "
+                  "reports what "
+                  "that needs:",
+                  value_of(view.settings, "carries"), value_of(view.settings, "port_meters"),
+                  value_of(view.settings, "line_rate")),
       indent);
   for (const CongestionChoice& choice : view.congestion) {
     const bool first = &choice == &view.congestion.front();

@@ -19,6 +19,7 @@ Forwarder::Settings completed(Forwarder::Settings settings) {
   settings.fabric.keeps = fabric::Keeps::until_collected;
   settings.fabric.ports = settings.hosts.ports + static_cast<uint32_t>(settings.trunks.size());
   settings.port.host = true;
+  settings.hosts.metering = congestion::find_port_meter(settings.fabric.meter)->metering;
   return settings;
 }
 
@@ -26,7 +27,7 @@ Forwarder::Settings completed(Forwarder::Settings settings) {
 
 Forwarder::Forwarder(const Settings& settings)
     : settings_(completed(settings)),
-      hosts_(settings.hosts),
+      hosts_(settings_.hosts),
       fabric_(settings_.fabric),
       slot_bytes_((settings.fabric.packet_bytes + cache_line - 1) / cache_line * cache_line),
       memory_(size_t{settings.fabric.packets + leaving_packets} * slot_bytes_),

@@ -90,7 +90,8 @@ Hosts::Outcome Hosts::attach(const LinkControl& message, const Place& from, Time
                            .cna = hosts_[port].cna,
                            .mtu_log2 = settings_.mtu_log2,
                            .lease_ms = static_cast<uint16_t>(lease.count()),
-                           .nonce = message.nonce};
+                           .nonce = message.nonce,
+                           .cookie = cookie_of(settings_.metering)};
   return out;
 }
 

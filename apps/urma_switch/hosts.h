@@ -37,6 +37,7 @@ class Hosts {
     uint32_t last_cna = most_cna;
     Duration lease = std::chrono::seconds(5);
     uint8_t mtu_log2 = 13;
+    congestion::Metering metering = congestion::Metering::unknown;  // of the ports of the switch
     uint64_t key[2] = {};  // of the cookies; others at each start
   };
   struct Host {

@@ -53,6 +53,7 @@ void Attachment::attached(const LinkControl& message, Time now) {
   state_ = State::attached;
   refusal_ = LinkRefusal::none;
   mtu_log2_ = message.mtu_log2;
+  metering_ = metering_of(message);
   const Duration lease = std::chrono::milliseconds(message.lease_ms);
   lease_ends_ = now + lease;
   next_ = now + std::max<Duration>(lease / asks_in_a_lease, least_gap);

@@ -25,7 +25,9 @@ class Attachment {
   State state() const { return state_; }
   uint32_t cna() const { return settings_.cna; }  // 0 until the switch has given one
   LinkRefusal refusal() const { return refusal_; }
-  uint8_t mtu_log2() const { return mtu_log2_; }  // of the switch, once attached
+  // Facts of the switch, once attached. One that was restarted may have other ones.
+  uint8_t mtu_log2() const { return mtu_log2_; }
+  congestion::Metering metering() const { return metering_; }
 
   // Takes a message of the switch.
   void handle(const LinkControl& message, Time now);
@@ -48,6 +50,7 @@ class Attachment {
   State state_ = State::asking;
   LinkRefusal refusal_ = LinkRefusal::none;
   uint8_t mtu_log2_ = 0;
+  congestion::Metering metering_ = congestion::Metering::unknown;
   uint64_t cookie_ = 0;
   Time sent_ = Time::min();
   Time next_;

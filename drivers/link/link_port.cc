@@ -115,6 +115,7 @@ void LinkPort::fill_facts(const Settings& settings) {
   facts_.eid = facts_.self.address;
   facts_.scheduling_delay = std::max(facts_.scheduling_delay, settings.most_late);
   facts_.carries = {.ecn = facts_.carries.ecn, .cci = true, .lbf = true, .vl = true};
+  facts_.metering = attachment_.metering();
   facts_.description = "CNA " + std::to_string(attachment_.cna()) + " of the switch at " +
                        to_string(switch_) + ", over " + facts_.description;
   SettingList& all = facts_.settings;
@@ -152,12 +153,15 @@ PortCounters LinkPort::counters() const {
 
 // Writes the packet into a frame of the inner port, behind its head. Everything that lies in the
 // engine's frame is copied, unless the headers are too long for the inner frame.
+//
+// The ports of a switch that was restarted with another meter would take hints for something else.
+// Packets then ask for nothing, so that switches set no S in them and their senders read delays.
 void LinkPort::put_head(const TxFrame& from, TxFrame& to) {
   const std::span<std::byte> head(to.head, TxFrame::head_room);
   LinkWord{}.emit(head.first<LinkWord::size>());
   Cna24Nth{.source = attachment_.cna(),
            .destination = is_switched(from.to.address) ? cna_of(from.to.address) : 0,
-           .cci = from.cci,
+           .cci = attachment_.metering() == facts_.metering ? from.cci : uint16_t{0},
            .lbf = lbf_of(beginning_of(from)),
            .service_level = service_level_}
       .emit(head.subspan<LinkWord::size, Cna24Nth::size>());

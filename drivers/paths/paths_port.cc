@@ -58,6 +58,16 @@ PortFacts::Carries common(const PortFacts::Carries& a, const PortFacts::Carries&
   return {.ecn = a.ecn && b.ecn, .cci = a.cci && b.cci, .lbf = a.lbf && b.lbf, .vl = a.vl && b.vl};
 }
 
+// Returns whether a port with the metering `added` takes away a kind of hints, which channels may
+// be using already.
+bool narrows(congestion::Metering added, congestion::Metering present) {
+  using congestion::Metering;
+  const auto takes = [&](Metering kind) {
+    return may_pass(kind, present) && !may_pass(kind, added);
+  };
+  return takes(Metering::increases) || takes(Metering::rates);
+}
+
 Error no_descriptor(std::string_view call) {
   return {Status::no_resources,
           std::string(call) + ": the system refuses a descriptor to watch several ports: " +
@@ -115,6 +125,7 @@ PathsPort::PathsPort(std::vector<std::unique_ptr<PacketPort>> ports, Balance bal
     facts_.reorders = facts_.reorders || facts.reorders;
     facts_.scheduling_delay = std::max(facts_.scheduling_delay, facts.scheduling_delay);
     facts_.carries = common(facts_.carries, facts.carries);
+    facts_.metering = together(facts_.metering, facts.metering);
     const bool known = facts_.line_bytes_per_second > 0 && facts.line_bytes_per_second > 0;
     facts_.line_bytes_per_second =
         known ? std::max(facts_.line_bytes_per_second, facts.line_bytes_per_second) : 0;
@@ -184,6 +195,11 @@ Result<std::unique_ptr<PathPorts::Joining>> PathsPort::prepare(std::string_view 
   if (why.empty() && facts_.carries.ecn && !(*port)->facts().carries.ecn) {
     why =
         "its packets carry no ECN field, and those of the other paths do. Fix: add it with ecn=yes";
+  }
+  if (why.empty() && narrows((*port)->facts().metering, facts_.metering)) {
+    why =
+        "its switch reads the requests of congestion control in another way than those of the "
+        "other paths. Fix: start it with the --cc of the other switches";
   }
   if (why.empty() && (*port)->descriptors().empty() != descriptors_.empty()) {
     why = "it, or the first path, has no descriptors at which a thread could sleep" +

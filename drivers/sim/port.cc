@@ -1,6 +1,16 @@
 #include "drivers/sim/port.h"
 
+#include "congestion/port_meter.h"
+
 namespace urma::drivers::sim {
+namespace {
+
+congestion::Metering metering_of(const Switches* switches) {
+  if (switches == nullptr) return congestion::Metering::none;
+  return congestion::find_port_meter(switches->settings().meter)->metering;
+}
+
+}  // namespace
 
 Port::Port(std::shared_ptr<Network> network, const Settings& settings)
     : network_(std::move(network)),
@@ -60,6 +70,7 @@ Result<std::unique_ptr<PacketPort>> Port::open(const std::shared_ptr<Network>& n
                               .cci = switches != nullptr,
                               .lbf = switches != nullptr,
                               .vl = switches != nullptr},
+                  .metering = metering_of(switches),
                   .line_bytes_per_second = settings.impairment.bits_per_second / 8,
                   .scheduling_delay = settings.scheduling_delay,
                   .description = "simulated network, virtual time",

@@ -232,6 +232,7 @@ TEST_CASE("a device reports its settings and the source of each") {
   is("lossless", "no", Origin::driver);
   is("scheduling_delay", "0s", Origin::driver);
   is("carries", "ecn", Origin::driver);
+  is("port_meters", "none", Origin::driver);
   is("line_rate", "unknown", Origin::driver);
   is("virtual_time", "yes", Origin::driver);
   is("operation_timeout", "3s", Origin::option);

@@ -122,6 +122,17 @@ TEST_CASE("packets to a medium that is full stay, and the others leave") {
   CHECK(one.to == there);
 }
 
+TEST_CASE("a switch tells its devices which port meters it has") {
+  for (const auto& kind : congestion::port_meters()) {
+    Forwarder::Settings settings = small_switch();
+    settings.fabric.meter = kind.name;
+    Attached with(settings);
+    const auto attached = with.attach({host_at(4), 4});
+    REQUIRE(attached);
+    CHECK(metering_of(*attached) == kind.metering);
+  }
+}
+
 TEST_CASE("a packet reaches the device with its destination, at the rate of the port") {
   Attached with;
   const uint32_t free = with.forwarder.free_slots();

@@ -55,6 +55,19 @@ TEST_CASE("a device gets a port and its CNA only after it has returned the cooki
   CHECK(hosts.counters().challenged == 5);
 }
 
+TEST_CASE("a device learns how the ports of its switch meter, also when it asks again") {
+  using congestion::Metering;
+  for (const Metering metering : {Metering::none, Metering::increases, Metering::rates}) {
+    Hosts hosts({.ports = 2, .metering = metering, .key = {1, 2}});
+    const FakeDevice device{host_at(1), 7};
+    const auto attached = attach_host(hosts, device);
+    CHECK(metering_of(*attached.answer) == metering);
+    const auto again = hosts.handle(device.asks(), device.at, beginning + 1s);
+    CHECK(again.answer->type == LinkMessage::attached);
+    CHECK(metering_of(*again.answer) == metering);
+  }
+}
+
 TEST_CASE("a CNA that is claimed twice stays with the first device, and the claim is counted") {
   Hosts hosts = hosts_with(4);
   attach_host(hosts, {host_at(1), 7});

@@ -72,10 +72,16 @@ def test_congestion_controls_and_what_they_come_to(window):
     marked = used("udp:?ecn=yes")
     assert marked["caqm_r"] == ("caqm_r", "") and marked["caqm_w"][0] == "ldcp", marked
     assert all(one[0] == "none" for one in used("cxl:" + window + "?size=16M").values())
+    for meter, other in (("caqm_w", "caqm_r"), ("caqm_r", "caqm_w")):
+        switched = f"sim:meters?topology=star&rate=1Gbit&meter={meter}"
+        assert asked(switched)["device"]["port_meters"] == meter, meter
+        assert used(switched)[meter] == (meter, ""), meter
+        instead, why = used(switched)[other]
+        assert instead == meter and f"port meters of {meter}" in why and "Fix: " in why, why
     device = asked("fault(rate=10Mbit):udp:?ecn=yes")["device"]
     assert device["carries"] == "ecn" and device["line_rate"] == "10Mbit", device
     text = " ".join(run("udp:").stdout.split())
-    assert "packets carry nothing; link unknown" in text, text
+    assert "packets carry nothing; port meters none; link unknown" in text, text
     assert "ldcp: aimd, because ldcp needs ECN marks" in text, text
     assert "aimd (the default): loss-driven window" in text, text
 

@@ -139,6 +139,27 @@ def test_competition():
     assert all(row["jain"] > 0.75 for row in rows.values()), rows
 
 
+def test_each_c_aqm_behind_each_switch():
+    """A device whose C-AQM its switch does not answer uses that of the switch, and says why."""
+    for meter in ("caqm_w", "caqm_r"):
+        with Switch("--rate", "100Mbit", "--cc", meter, "--rtt", "2000") as switch:
+            server = start_server(1, LATE)
+            for control in ("caqm_w", "caqm_r"):
+                sender = client(2, control, "--count", "200")
+                out, errors = sender.communicate(timeout=60)
+                assert sender.returncode == 0, (meter, control, errors)
+                result = json.loads(out)
+                assert result["results"][0]["wrong"] == 0, (meter, control, out)
+                assert result["results"][0]["counters"]["client_channels_lost"] == 0, out
+                said = f"congestion {meter} (warning: {control} asks for"
+                device_text = result["environment"]["device"]
+                assert (said in device_text) == (meter != control), (meter, device_text)
+                assert ("Fix: use " + meter in errors) == (meter != control), (meter, errors)
+            end(server)
+            report = switch.stop()
+        assert lane_of(report, 1)["bytes"] > 2 * 200 * 16384, report
+
+
 def test_refusals():
     """Errors that say what to do: no switch, and a CNA that is claimed twice."""
     def attempt(cna, *options):
@@ -243,6 +264,28 @@ def test_restart():
             report = second.stop()
     assert report["hosts"]["attached"] == 2, report
     assert lane_of(report, 1)["packets"] > 0, report
+
+
+def test_restart_with_another_meter():
+    """Devices learn of the new meter when they attach again. They ask nothing of it, because it
+    would misread them, and read delays."""
+    with Switch("--cc", "caqm_r") as first:
+        server = start_server(1, LATE)
+        sender = client(2, "caqm_r", "--seconds", "4")
+        time.sleep(1.5)
+        first.process.kill()
+        first.process.wait()
+        with Switch("--cc", "caqm_w", "--rate", "20Mbit") as second:
+            out, errors = sender.communicate(timeout=60)
+            assert sender.returncode == 0, (out, errors)
+            assert json.loads(out)["results"][0]["wrong"] == 0, out
+            end(server)
+            report = second.stop()
+    assert report["meter"] == "caqm_w" and report["hosts"]["attached"] == 2, report
+    # Only packets that left before the devices knew it were misread. If all were, most would be
+    # marked.
+    lane = lane_of(report, 1)
+    assert lane["packets"] > 0 and 4 * lane["congested"] < lane["packets"], lane
 
 
 def switch_of_two(first, *options):

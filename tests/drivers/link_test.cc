@@ -70,6 +70,43 @@ TEST_CASE("the CCI of a packet reaches the receiver as the switch has edited it"
   CHECK(silent.cci == 0);
 }
 
+// Sends packets that ask for an increase until one arrives for which `as_expected` returns true of
+// its signal, for 10 s. Returns whether one did.
+bool arrives(PortPair& ports, bool (*as_expected)(const std::optional<congestion::Signal>&)) {
+  std::array<RxFrame, 4> messages;  // of the switch
+  const Time until = ports.now() + std::chrono::seconds(10);
+  while (ports.now() < until) {
+    TxFrame* frame = link_frame(ports, 60);
+    frame->cci = cci_of(CaqmCci{.enabled = true, .increase = true, .hint = 9});
+    REQUIRE(ports.a->send({&frame, 1}, ports.now()) == 1);
+    REQUIRE(ports.a->receive(messages, ports.now()) == 0);
+    const RxFrame arrived = receive_one(ports);
+    if (arrived.bytes == 60 && as_expected(signal_of(arrived.cci, 0))) return true;
+  }
+  return false;
+}
+
+// A few packets may leave before a device that attaches again has the answer.
+TEST_CASE("a port states the meters of its switch, and asks no other ones after a restart") {
+  auto running = std::make_unique<RunningSwitch>();
+  PortPair ports(running->device("cna=7"), running->device("cna=8"));
+  CHECK(ports.a->facts().metering == congestion::Metering::rates);
+  const std::string at = "udp:" + to_string(running->at()) + "?ecn=yes";
+  const auto restart_with = [&](std::string_view meter) {
+    running.reset();
+    running = std::make_unique<RunningSwitch>(at, meter);
+  };
+  const auto asks_nothing = [](const auto& signal) { return !signal; };
+  const auto is_answered = [](const auto& signal) { return signal && signal->switched; };
+  restart_with("caqm_w");
+  CHECK(arrives(ports, asks_nothing));
+  CHECK(ports.a->facts().metering == congestion::Metering::rates);
+  restart_with("caqm_r");
+  CHECK(arrives(ports, is_answered));
+  restart_with("none");
+  CHECK(arrives(ports, asks_nothing));
+}
+
 TEST_CASE("a frame whose head leaves no room for NTH arrives, and settles") {
   RunningSwitch running;
   PortPair ports(running.device(), running.device());

@@ -7,6 +7,7 @@
 
 #include "tests/catch.h"
 #include "tests/drivers/idle_port.h"
+#include "tests/drivers/running_switch.h"
 #include "tests/unit/mentions.h"
 
 namespace urma::test {
@@ -90,6 +91,26 @@ TEST_CASE("a device with several paths carries the ECN field if each of its path
   CHECK(mentions(refused.error().message, "Fix: add it with ecn=yes"));
   CHECK(port->path_ports()->prepare("udp:?ecn=yes").ok());
   CHECK(port_of("paths():udp:+udp:")->path_ports()->prepare("udp:?ecn=yes").ok());
+}
+
+TEST_CASE("paths over switches with different meters leave out what either would misread") {
+  using congestion::Metering;
+  const std::string by_w = "sim:meters-w?topology=star&rate=1Gbit&meter=caqm_w";
+  const std::string by_r = "sim:meters-r?topology=star&rate=1Gbit&meter=caqm_r";
+  CHECK(PortPair::open(by_w)->facts().metering == Metering::increases);
+  CHECK(PortPair::open(by_r)->facts().metering == Metering::rates);
+  CHECK(PortPair::open("sim:meters-none?topology=star")->facts().metering == Metering::none);
+  CHECK(PortPair::open("udp:")->facts().metering == Metering::none);
+
+  const RunningSwitch rates, increases("udp:127.0.0.1:0?ecn=yes", "caqm_w");
+  const auto mixed = PortPair::open("paths():" + rates.device() + "+" + increases.device());
+  CHECK(mixed->facts().metering == Metering::other);
+  const auto port = PortPair::open("paths():" + rates.device() + "+" + rates.device());
+  CHECK(port->facts().metering == Metering::rates);
+  CHECK(port->path_ports()->prepare(rates.device()).ok());
+  const auto refused = port->path_ports()->prepare(increases.device());
+  REQUIRE_FALSE(refused.ok());
+  CHECK(mentions(refused.error().message, "Fix: start it with the --cc of the other switches"));
 }
 
 }  // namespace

@@ -12,26 +12,28 @@ namespace urma::test {
 // A switch on the loopback interface, run by a thread of its own as urma_switch runs it.
 class RunningSwitch {
  public:
-  explicit RunningSwitch(const std::string& device = "udp:127.0.0.1:0?ecn=yes")
+  explicit RunningSwitch(const std::string& device = "udp:127.0.0.1:0?ecn=yes",
+                         std::string_view meter = "caqm_r")
       : port_(PortPair::open(device)),
         ports_{port_.get()},
-        loop_(ports_, settings()),
+        loop_(ports_, settings(meter)),
         thread_([this] { loop_.run([this] { return stopped_.load(); }, -1); }) {}
   ~RunningSwitch() {
     stopped_ = true;
     thread_.join();
   }
 
+  Endpoint at() const { return port_->facts().self; }
   // Returns the device string of a device that attaches to the switch.
   std::string device(const std::string& options = "") const {
-    const std::string at = to_string(port_->facts().self);
+    const std::string at = to_string(this->at());
     return "link(" + at + (options.empty() ? "" : "," + options) + "):udp:127.0.0.1:0?ecn=yes";
   }
 
  private:
-  static apps::switches::Forwarder::Settings settings() {
+  static apps::switches::Forwarder::Settings settings(std::string_view meter) {
     return {.hosts = {.ports = 16, .key = {1, 2}},
-            .fabric = {.packets = 4096, .buffer_bytes = 16 << 20, .meter = "caqm_r"},
+            .fabric = {.packets = 4096, .buffer_bytes = 16 << 20, .meter = meter},
             .port = {.bytes_per_second = 1'250'000'000, .host = true}};
   }
 

@@ -173,6 +173,20 @@ TEST_CASE("simulated switches answer the requests of senders by their port meter
   }
 }
 
+TEST_CASE("behind the meters of one C-AQM, senders that ask for the other one use the first") {
+  for (const std::string meter : {"caqm_w", "caqm_r"}) {
+    const std::string other = meter == "caqm_w" ? "caqm_r" : "caqm_w";
+    INFO(meter);
+    const Incast all = incast("misread-" + meter, other, other, meter);
+    CHECK(all.control == meter);
+    CHECK(all.congested > 0);
+    CHECK(all.retransmitted == 0);
+    for (const double share : all.shares) CHECK(share > 0.7);
+    const Incast one = incast("misread-one-" + meter, other, meter, meter);
+    for (const double share : one.shares) CHECK(share > 0.7);
+  }
+}
+
 TEST_CASE("a sender that reads marks makes progress beside one that fills the queue") {
   const Incast mixed = incast("incast-mixed", "aimd", "ldcp");
   for (const double share : mixed.shares) CHECK(share > 0.01);

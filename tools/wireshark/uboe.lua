@@ -139,7 +139,7 @@ local LINK_CONTROL = header("link_control", "Message between a device and its sw
   number("mtu_log2", "MTU, log2", 5, 1),
   number("lease_ms", "Lease, ms", 6, 2),
   hex("nonce", "Nonce of the device", 8, 8),
-  hex("cookie", "Cookie of the switch", 16, 8),
+  hex("cookie", "Cookie of the switch; attached: its port meters", 16, 8),
   hex("crc", "CRC", 24, 4),
 })
 local NTH_CNA24 = header("nth_cna24", "NTH, CNA of 24 bits", 10, {

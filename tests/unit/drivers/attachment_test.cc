@@ -52,6 +52,26 @@ TEST_CASE("a device without a wish keeps the CNA that the switch gave first") {
   CHECK(attachment.due(attachment.next())->cna == 9);
 }
 
+TEST_CASE("a device learns how the switch meters each time that it attaches") {
+  using congestion::Metering;
+  Attachment attachment = asking_for(7);
+  CHECK(attachment.metering() == Metering::unknown);
+  LinkControl message = granted(7);
+  attachment.handle(message, attaching);
+  CHECK(attachment.metering() == Metering::unknown);  // the switch does not say it
+  message.cookie = cookie_of(Metering::increases);
+  attachment.handle(message, attaching + 1s);
+  CHECK(attachment.metering() == Metering::increases);
+  // The switch was restarted. A challenge has another cookie, which says nothing of this kind.
+  attachment.handle(
+      {.type = LinkMessage::challenge, .cna = 7, .nonce = own_nonce, .cookie = 0x1235},
+      attaching + 2s);
+  CHECK(attachment.metering() == Metering::increases);
+  message.cookie = cookie_of(Metering::rates);
+  attachment.handle(message, attaching + 2s);
+  CHECK(attachment.metering() == Metering::rates);
+}
+
 TEST_CASE("a challenge is answered at once, once, with its cookie") {
   Attachment attachment = asking_for(7);
   REQUIRE(attachment.due(attaching));

@@ -62,6 +62,22 @@ TEST_CASE("a switch changes the word and CCI, and no other byte of a datagram") 
   }
 }
 
+TEST_CASE("an attached message says how the ports of its switch read hints") {
+  using congestion::Metering;
+  for (const Metering one :
+       {Metering::unknown, Metering::none, Metering::increases, Metering::rates}) {
+    const LinkControl sent{.type = LinkMessage::attached, .cna = 7, .cookie = cookie_of(one)};
+    const auto read = parse_link_control(control_datagram(sent));
+    REQUIRE(read);
+    CHECK(metering_of(*read) == one);
+  }
+  // A switch of a version that does not say it sends 0.
+  CHECK(metering_of({.type = LinkMessage::attached}) == Metering::unknown);
+  for (const uint64_t later : {uint64_t{4}, uint64_t{256}, UINT64_MAX}) {
+    CHECK(metering_of({.type = LinkMessage::attached, .cookie = later}) == Metering::other);
+  }
+}
+
 TEST_CASE("a control message with one wrong bit is not accepted") {
   const LinkControl message{.type = LinkMessage::attached,
                             .cna = 0x123456,
