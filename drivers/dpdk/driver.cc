@@ -114,12 +114,21 @@ Result<dpdk::Settings> settings_of(const DeviceString& device) {
   return settings;
 }
 
-Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
+// Calls `open(plugin, settings)` with the settings of a device.
+template <class Open>
+auto open_with(const DeviceString& device, Open&& open)
+    -> decltype(open(std::declval<const dpdk::Plugin&>(), dpdk::Settings{})) {
   const Result<dpdk::Settings> settings = settings_of(device);
   if (!settings) return settings.error();
   const Result<const dpdk::Plugin*> plugin = dpdk::load_plugin();
   if (!plugin) return plugin.error();
-  return (*plugin)->open(*settings);
+  return open(**plugin, *settings);
+}
+
+Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
+  return open_with(device, [](const dpdk::Plugin& plugin, const dpdk::Settings& settings) {
+    return plugin.open(settings);
+  });
 }
 
 constexpr Driver::Form forms[] = {
@@ -139,11 +148,9 @@ namespace dpdk {
 Result<std::unique_ptr<RawPort>> open_raw_port(std::string_view device, uint64_t number) {
   const Result<DeviceString> parsed = parse_device_string(device);
   if (!parsed) return parsed.error();
-  const Result<Settings> settings = settings_of(*parsed);
-  if (!settings) return settings.error();
-  const Result<const Plugin*> plugin = load_plugin();
-  if (!plugin) return plugin.error();
-  return (*plugin)->open_raw(*settings, number);
+  return open_with(*parsed, [number](const Plugin& plugin, const Settings& settings) {
+    return plugin.open_raw(settings, number);
+  });
 }
 
 }  // namespace dpdk
