@@ -16,6 +16,7 @@
 
 #include "apps/urma_switch/forwarder.h"
 #include "congestion/arithmetic.h"
+#include "drivers/driver.h"
 #include "fabric/switch.h"
 #include "memseg/segment_table.h"
 #include "urma/urma.hpp"
@@ -25,6 +26,7 @@ namespace {
 using namespace urma;
 
 constexpr size_t segment_bytes = 4096;
+constexpr int skipped = 77;    // this build, or this machine, does not have what is counted
 constexpr unsigned burst = 8;  // sends that are posted together, so that few passes find nothing
 
 [[noreturn]] void fail(const char* what) {
@@ -195,6 +197,60 @@ class Load {
   const uint8_t code = congestion::rate_code(12.5e9 / 8, 0);
 };
 
+// Two ports of DPDK that are joined by rings, and packets of 64 B from one to the other.
+class Wire {
+ public:
+  static constexpr unsigned burst = 32;
+
+  // Neither time-outs nor questions are due, because the time stays as it is.
+  static constexpr Time now{std::chrono::seconds(1)};
+
+  Wire() {
+    constexpr unsigned warm = 64;
+    for (unsigned i = 0; i < warm; ++i) {
+      transmit();
+      arrive();
+      RxFrame answer;
+      (void)from_->receive({&answer, 1}, now);
+    }
+    arrived_ = 0;
+  }
+
+  void transmit() {
+    std::array<TxFrame*, burst> frames;
+    if (from_->lend(frames) != burst) fail("frames were not lent");
+    for (TxFrame* frame : frames) {
+      frame->head_bytes = 64;
+      frame->piece_count = frame->tail_bytes = frame->path = 0;
+      frame->ecn = Ecn::not_ect;
+      frame->to = to_->facts().self;
+    }
+    if (from_->send(frames, now) != burst) fail("frames were not sent");
+  }
+  void arrive() {
+    std::array<RxFrame, burst> frames;
+    const size_t count = to_->receive(frames, now);
+    to_->release(std::span(frames).first(count));
+    arrived_ += count;
+  }
+  size_t arrived() const { return arrived_; }
+
+ private:
+  static std::unique_ptr<drivers::PacketPort> open_end(const std::string& number) {
+    auto port = drivers::open_port(drivers::parse_device_string("dpdk:net_ring" + number +
+                                                                ",pair=counted?ip=10.9.0.1" +
+                                                                number + "/24")
+                                       .value());
+    if (port) return std::move(*port);
+    std::fprintf(stderr, "counted: %s\n", port.error().message.c_str());
+    std::exit(port.status() == Status::unsupported ? skipped : 1);
+  }
+
+  std::unique_ptr<drivers::PacketPort> from_ = open_end("0");
+  std::unique_ptr<drivers::PacketPort> to_ = open_end("1");
+  size_t arrived_ = 0;
+};
+
 }  // namespace
 
 // counts.py passes the names of these functions to callgrind.
@@ -261,6 +317,10 @@ extern "C" {
     while (forwarder.next(load.now, leaving)) forwarder.release(leaving.slot);
   }
 }
+
+[[gnu::noinline]] void counted_transmit(Wire& wire) { wire.transmit(); }
+
+[[gnu::noinline]] void counted_arrive(Wire& wire) { wire.arrive(); }
 
 }  // extern "C"
 
@@ -342,6 +402,16 @@ void run_forward(uint32_t devices, int times) {
   counted_forward(forwarder, datagram, place(devices), times);
 }
 
+// `times` packets, of which each port handles a burst at once.
+void run_wire(int times) {
+  Wire wire;
+  for (int left = times; left > 0; left -= static_cast<int>(Wire::burst)) {
+    counted_transmit(wire);
+    counted_arrive(wire);
+  }
+  if (wire.arrived() != static_cast<size_t>(times)) fail("packets have not arrived");
+}
+
 struct Case {
   std::string_view name;
   void (*run)(int times);
@@ -363,6 +433,8 @@ constexpr Case cases[] = {
     {"hop_caqm_r", [](int times) { run_hop("caqm_r", times); }},
     {"forward_16", [](int times) { run_forward(16, times); }},
     {"forward_1024", [](int times) { run_forward(1024, times); }},
+    {"transmit_dpdk", run_wire},
+    {"arrive_dpdk", run_wire},
 };
 
 }  // namespace
