@@ -106,6 +106,29 @@ def check_tools(prefix):
         run(tool, "--help", LD_LIBRARY_PATH="")
 
 
+def check_dpdk(prefix):
+    """Checks that a tool finds the object of the DPDK driver beside the library, wherever that is,
+    and says what to do without it."""
+    names = [path.name for path in (prefix / "lib").glob("liburma_dpdk.so*")]
+    if not names:
+        print("the DPDK driver was not built: its object is not tried")
+        return
+    assert any(re.fullmatch(r"liburma_dpdk\.so\.\d+\.\d+", name) for name in names), names
+    assert "liburma_dpdk.so" not in names, "nothing is linked against it"
+    command = [prefix / "bin/urma_info", "dpdk:net_null0?ip=10.9.0.1/24"]
+    said = run(*command, LD_LIBRARY_PATH="")
+    assert "net_null0" in said, said
+    shutil.move(prefix / "lib", prefix / "elsewhere")
+    (prefix / "lib").mkdir()
+    for library in (prefix / "elsewhere").glob("liburma.so*"):
+        shutil.copy(library, prefix / "lib", follow_symlinks=False)
+    done = subprocess.run(command, text=True, capture_output=True, check=False, timeout=60,
+                          env={**os.environ, "LD_LIBRARY_PATH": ""})
+    assert done.returncode != 0 and "Fix: install liburma_dpdk.so" in done.stderr, done.stderr
+    shutil.rmtree(prefix / "lib")
+    shutil.move(prefix / "elsewhere", prefix / "lib")
+
+
 def check_headers(prefix, work):
     """Compiles each public header as other projects would."""
     source = work / "headers.cc"
@@ -236,6 +259,7 @@ def main():
         check_without_boost(work / "urma", work)
         check_pkg_config(work / "urma", work)
         check_tools(work / "urma")
+        check_dpdk(work / "urma")
         check_headers(work / "urma", work)
         check_dialect(work / "urma", work)
         check_destdir(work)
