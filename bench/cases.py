@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from programs import Pingpong, Ucx, Urma
+from programs import MEMIF, VHOST, Pingpong, Testpmd, Ucx, Urma, UrmaPorts
 
 # The field of the figures that a row of the tables shows.
 LATENCY, RATE, BANDWIDTH = "us", "per_second", "bytes_per_second"
@@ -19,6 +19,7 @@ class Row:
     peers: tuple = ()
     most_times: float = None  # at most so many times slower than the limit
     least_rate: float = None  # or at least so many messages per second
+    most_times_peer: float = None  # or at most so many times slower than the first peer
 
 
 STREAM = " --depth 256 --signal-every 64"
@@ -28,6 +29,23 @@ STREAM = " --depth 256 --signal-every 64"
 
 def uct(test, layout="short", transport="posix"):
     return Ucx(test, transport, layout)
+
+
+# A send of 64 B is an Ethernet frame of so many bytes.
+FRAME_BYTES = 146
+
+
+def over(ports):
+    """The rows of two ports of DPDK."""
+    return (
+        Row(ports.name + ": write_imm 64 B, half round trip", UrmaPorts("write_imm_lat", ports), 64,
+            LATENCY, most_times=1.5),
+        Row(ports.name + ": send 64 B, rate", UrmaPorts("send_bw" + STREAM, ports), 64, RATE,
+            (Testpmd(ports, FRAME_BYTES),), most_times_peer=1.67),
+        # Its limit computes a CRC, too.
+        Row(ports.name + ": write 1 MiB, MTU 9000", UrmaPorts("write_bw", ports, 9000), 1 << 20,
+            BANDWIDTH, most_times=1.18),
+    )
 
 
 ROWS = (
@@ -69,6 +87,8 @@ ROWS = (
         (Ucx("tag_bw", tls="tcp"),)),
     Row("udp: write 1 MiB", Urma("write_bw --device udp:"), 1 << 20, BANDWIDTH,
         (Ucx("tag_bw", tls="tcp"),)),
+    *over(VHOST),
+    *over(MEMIF),
 )
 
 

@@ -21,6 +21,7 @@ import tempfile
 import time
 
 CURE = "apt-get install ucx-utils libfabric-bin"
+CURES = {"dpdk-testpmd": "apt-get install dpdk-dev"}  # of programs that CURE does not install
 SERVER_CPU, CLIENT_CPU = 0, 1  # indices of those that this process may use, as urma_perf --self
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -113,6 +114,76 @@ class Pingpong:
         return {"us": size / rate * 1e6, "per_second": rate / size, "bytes_per_second": rate}
 
 
+@dataclasses.dataclass(frozen=True)
+class Ports:
+    """Two ports of DPDK that are each other's peers; they meet at a socket, whose path is %s."""
+
+    name: str
+    server: str
+    client: str
+
+
+VHOST = Ports("vhost", "net_vhost0,iface=%s", "net_virtio_user0,path=%s,queue_size=1024")
+MEMIF = Ports("memif", "net_memif0,role=server,socket=%s", "net_memif0,role=client,socket=%s")
+
+
+@dataclasses.dataclass(frozen=True)
+class UrmaPorts:
+    """A test of urma_perf and its options, between two processes over ports of DPDK."""
+
+    test: str
+    ports: Ports
+    mtu: int = 1500
+    program = "urma_perf"
+
+    def name(self):
+        return "urma_perf over %s" % self.ports.name
+
+    def commands(self, path, socket_path, size, seconds):
+        def device(port, number):
+            return ["--device", "dpdk:%s?ip=10.9.0.%d/24&mtu=%d"
+                    % (port % socket_path, number, self.mtu)]
+        return ([path, "server", *device(self.ports.server, 1)],
+                [path, *self.test.split(), "10.9.0.1", *device(self.ports.client, 2), "--size",
+                 str(size), "--seconds", str(seconds), "--rounds", "1", "--limit", "--json"])
+
+
+@dataclasses.dataclass(frozen=True)
+class Testpmd:
+    """dpdk-testpmd: one process sends frames of one length as fast as it can, another one counts
+    those that arrive, in each second."""
+
+    ports: Ports
+    frame_bytes: int
+    program = "dpdk-testpmd"
+    intervals = 2  # whole ones
+
+    def name(self):
+        return "testpmd, frames of %d B" % self.frame_bytes
+
+    def commands(self, socket_path, server_cpu, client_cpu):
+        def command(processor, port, *options):
+            return [self.program, "--lcores=0@%d,1@%d" % (processor, processor), "--no-pci",
+                    "--no-telemetry", "--no-shconf", "--no-huge", "-m", "256", "--iova-mode=va",
+                    "--vdev", port % socket_path, "--", "--auto-start",
+                    "--total-num-mbufs=16384", "--stats-period", "1", *options]
+        return (command(server_cpu, self.ports.server, "--forward-mode=rxonly"),
+                command(client_cpu, self.ports.client, "--forward-mode=txonly",
+                        "--txpkts=%d" % self.frame_bytes))
+
+    def rates(self, output):
+        """Those of whole intervals: in the first one that has packets, the sender began."""
+        rates = [int(rate) for rate in re.findall(r"Rx-pps:\s+(\d+)", output)]
+        return [rate for rate in rates if rate > 0][1:]
+
+    def figures(self, output, size):
+        rates = sorted(self.rates(output))
+        if len(rates) < self.intervals:
+            raise Failed("%s printed no figures: %s" % (self.name(), last_words(output)))
+        rate = sum(rates) / len(rates)
+        return {"us": 1e6 / rate, "per_second": rate, "bytes_per_second": rate * size}
+
+
 def urma_figures(output):
     """The figures of the one result in the JSON of urma_perf."""
     try:
@@ -197,12 +268,14 @@ class Process:
         if self.child.returncode is None:
             if not select.select([self.descriptor], [], [], max(patience, 0))[0]:
                 return None
-            # The process has ended and is not reaped, so the time that it waited for a processor
-            # can still be read.
-            took = time.monotonic() - self.begin
-            with open("/proc/%d/schedstat" % self.child.pid) as file:
-                self.wait_percent = 100 * int(file.read().split()[1]) / 1e9 / took
+            self.note_wait()  # it is not reaped, so its file can still be read
         return self.child.wait()
+
+    def note_wait(self):
+        """How long it has waited for a processor."""
+        took = time.monotonic() - self.begin
+        with open("/proc/%d/schedstat" % self.child.pid) as file:
+            self.wait_percent = 100 * int(file.read().split()[1]) / 1e9 / took
 
     def output(self):
         self.output_file.seek(0)
@@ -221,12 +294,16 @@ class Runner:
         self.server_cpu, self.client_cpu = processors[SERVER_CPU], processors[CLIENT_CPU]
 
     def has(self, work):
-        return shutil.which(self.urma_perf if isinstance(work, Urma) else work.program) is not None
+        ours = isinstance(work, (Urma, UrmaPorts))
+        return shutil.which(self.urma_perf if ours else work.program) is not None
 
     def measure(self, work, size, seconds):
         """Returns the figures of one run of about `seconds`."""
         if isinstance(work, Urma):
             return self._urma(work, size, seconds)
+        if isinstance(work, (UrmaPorts, Testpmd)):
+            with tempfile.TemporaryDirectory() as folder:
+                return self._over_ports(work, os.path.join(folder, "s"), size, seconds)
         if (work, size) not in self.counts:
             self.counts[work, size] = max(20, min(20000, (64 << 20) // size))
             self._pair(work, size, seconds / 4)
@@ -264,6 +341,42 @@ class Runner:
         words = ["%s=%s" % pair for pair in work.environment().items()]
         return {**figures, "seconds": count / pace, "wait_percent": waited,
                 "command": " ".join(words + client_command)}
+
+    def _over_ports(self, work, socket_path, size, seconds):
+        """The server is ended by this function, and its port may crash it then: DPDK's memif."""
+        ours = isinstance(work, UrmaPorts)
+        if ours:
+            commands = work.commands(self.urma_perf, socket_path, size, seconds)
+        else:
+            commands = work.commands(socket_path, self.server_cpu, self.client_cpu)
+        until = time.monotonic() + self.patience + 10 * seconds
+        with Process(commands[0], self.server_cpu, {}) as server:
+            self._until(work, server, until, lambda: (
+                "measure it by" in server.output() if ours else os.path.exists(socket_path)))
+            begin = time.monotonic()
+            with Process(commands[1], self.client_cpu, {}) as client:
+                if ours:
+                    status = client.wait(until - time.monotonic())
+                    if status != 0:
+                        raise Failed("%s: %s: %s" % (work.name(), how_it_ended(status),
+                                                     last_words(client.output())))
+                    figures = urma_figures(client.output())
+                else:
+                    self._until(work, server, until, lambda: (
+                        len(work.rates(server.output())) >= work.intervals))
+                    client.note_wait()
+                    figures = work.figures(server.output(), size)
+                server.note_wait()
+                waited = max(client.wait_percent, server.wait_percent)
+        return {**figures, "seconds": time.monotonic() - begin, "wait_percent": waited,
+                "command": " ".join(commands[1])}
+
+    @staticmethod
+    def _until(work, server, until, ready):
+        while not ready():
+            if server.wait(0.02) is not None or time.monotonic() > until:
+                raise Failed("%s: its server is not ready: %s"
+                             % (work.name(), last_words(server.output())))
 
     def _until_it_listens(self, server, work, port, until):
         while not listens(port):

@@ -11,7 +11,7 @@ import subprocess
 import textwrap
 
 from cases import LATENCY, RATE
-from programs import CURE
+from programs import CURE, CURES
 
 BEGIN, END = "<!-- bench/compare: begin -->", "<!-- bench/compare: end -->"
 
@@ -74,11 +74,15 @@ def ratio(values):
 
 
 def bound(row, value, times):
-    """Returns the bound of the row, and whether the row keeps it."""
+    """Returns the bound of the row, and whether the row keeps it. `times`: the limit, or the first
+    peer."""
     if row.most_times is not None:
         text, kept = "%g" % row.most_times, times and times[0] <= row.most_times
     elif row.least_rate is not None:
         text, kept = "%g M/s" % (row.least_rate / 1e6), value and value >= row.least_rate
+    elif row.most_times_peer is not None:
+        text = "%g times %s" % (row.most_times_peer, row.peers[0].name())
+        kept = times and times[0] <= row.most_times_peer
     else:
         return ""
     return text + ("" if kept is None else ": kept" if kept else ": **missed**")
@@ -99,10 +103,13 @@ def limits_table(rows, runs):
     lines = []
     for row in rows:
         value, times = typical(runs, row.name, row.by), times_limit(runs, row.name)
+        judged = times
+        if row.most_times_peer is not None:
+            judged = times_peer(runs, row.name, peer_key(row, row.peers[0]), row.by)
         patterns = [run["limit_pattern"] for run in good(runs, row.name)] or ["-"]
         lines.append([row.name, amount(value, row.by),
                       amount(typical(runs, row.name, "limit_" + row.by), row.by), patterns[0],
-                      ratio(times), bound(row, value, times)])
+                      ratio(times), bound(row, value, judged)])
     return table(["work", "liburma", "raw limit", "limit by", "times the limit", "bound"], lines)
 
 
@@ -169,6 +176,7 @@ def machine():
         "liburma": said("git", "-C", here, "describe", "--always", "--dirty"),
         "UCX": said("ucx_info", "-v").split("\n")[0].removeprefix("# Version "),
         "libfabric": said("fi_info", "--version").split("\n")[0].removeprefix("fi_info: "),
+        "DPDK": said("pkg-config", "--modversion", "libdpdk"),
     }
 
 
@@ -184,9 +192,9 @@ def machine_text(whole):
         about["processor"], about["processors"],
         "a virtual machine" if about["virtual machine"] else "no virtual machine", about["kernel"],
         about["huge pages"])
-    yield "liburma %s, UCX %s, libfabric %s. Server on processor %d, client on %d%s." % (
+    yield "liburma %s, UCX %s, libfabric %s, DPDK %s. Server on processor %d, client on %d%s." % (
         about["liburma"] or "unknown", about["UCX"] or "not installed",
-        about["libfabric"] or "not installed", *whole["pinned"],
+        about["libfabric"] or "not installed", about["DPDK"] or "not installed", *whole["pinned"],
         ", in namespaces of their own" if whole["own_namespaces"] else "")
     yield "%s, %d rounds of %g s, %.0f s in all; load %s before, %s after; %.1f %% stolen." % (
         whole["date"], whole["rounds"], whole["seconds"], whole["took"], *whole["load"],
@@ -208,7 +216,8 @@ def markdown(whole, rows):
 
 
 def missing_text(program):
-    return "%s is not installed, its rows are left out. Fix: %s" % (program, CURE)
+    return "%s is not installed, its rows are left out. Fix: %s" % (program,
+                                                                    CURES.get(program, CURE))
 
 
 def put_into(page, text):

@@ -8,6 +8,7 @@
 
 #include "apps/common/failure.h"
 #include "apps/urma_perf/machine.h"
+#include "base/crc32.h"
 
 namespace urma::apps::perf {
 namespace {
@@ -53,7 +54,9 @@ void DpdkLimit::meet(const std::string& told) {
   while (!port_->is_up() && now() < until) rest(millisecond, 0);
 }
 
-std::string DpdkLimit::pattern() const { return bandwidth() ? "dpdk bursts" : "dpdk ping-pong"; }
+std::string DpdkLimit::pattern() const {
+  return bandwidth() ? "dpdk bursts, CRC" : "dpdk ping-pong";
+}
 
 std::string DpdkLimit::why_silent() const {
   return "raw frames do not come back from the server. Fix: dpdk: devices at both ends, whose "
@@ -153,6 +156,7 @@ void DpdkLimit::send_bursts(int64_t until) {
   do {
     if (at_ + frame > out_.size()) at_ = 0;
     const size_t taken = port_->send(out_.subspan(at_, (out_.size() - at_) / frame * frame), frame);
+    crc_ = crc32_update(crc_, out_.data() + at_, taken);
     at_ += taken;
     if (taken == 0) spin();
   } while (now() < until);
@@ -169,6 +173,7 @@ void DpdkLimit::receive_bursts(int64_t until) {
       continue;
     }
     if (side_.what().verify) read_words(place.first(bytes));
+    crc_ = crc32_update(crc_, place.data(), bytes);
     at_ += bytes;
     tally_.add(bytes, now());
     if (tally_.last >= until) return;

@@ -10,10 +10,11 @@
 
 namespace urma::apps::perf {
 
-// The limit of polled ports of DPDK: bare frames over another port of the same kind.
+// The limit of polled ports of DPDK: bare frames over another port of the same kind. For each frame
+// of a burst, both ends compute a CRC of its data, as they do for the ICRC of a packet.
 class DpdkLimit final : public Limit {
  public:
-  // `device` is the device string, of which a description is the beginning, too.
+  // `device`: a device string, or a description of a device, which begins with one.
   DpdkLimit(Side& side, Place place, std::string_view device);
 
   std::string told() const override { return std::to_string(number_); }
@@ -48,8 +49,9 @@ class DpdkLimit final : public Limit {
   std::array<std::byte, 64> acknowledgement_{};
   std::span<const std::byte> out_;
   std::span<std::byte> in_;
-  size_t got_ = 0;  // received bytes of the present message
-  size_t at_ = 0;   // in the memory that bursts come from or go to
+  size_t got_ = 0;    // received bytes of the present message
+  size_t at_ = 0;     // in the memory that bursts come from or go to
+  uint32_t crc_ = 0;  // of the data of bursts
   RawTally tally_;
 };
 

@@ -98,9 +98,9 @@ Columns
     udp wake         the same, asleep in poll
     udp sendmmsg     64 datagrams per call, below 1 KiB
     udp trains       GSO and GRO, datagrams up to 8 KiB, from 1 KiB on
-                   Devices on dpdk: bare frames over a second port of the same kind, without ICRC
-    dpdk ping-pong   one message there and back, both spin
-    dpdk bursts      32 frames per call
+                   Devices on dpdk: bare frames over a second port of the same kind
+    dpdk ping-pong   one message there and back, both spin; no ICRC
+    dpdk bursts, CRC 32 frames per call; both ends compute a CRC of the data, as for an ICRC
                    Devices on cxl: memory that both processes share. Pollers spin without PAUSE
     inline ring      sends up to 48 bytes: message and number in a line, 1024 lines in turn
     message, copied  larger sends: to one of four buffers, a counter; the receiver copies them out

@@ -30,6 +30,15 @@ PINGPONG = """\
 bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec
 4m      2k      =2k      15g         1.37s  12223.75     343.13       0.00
 """
+TESTPMD = """\
+Port statistics ====================================
+  Throughput (since last show)
+  Rx-pps:            0          Rx-bps:            0
+  Rx-pps:        44829          Rx-bps:     57382008
+  Tx-pps:            0          Tx-bps:            0
+  Rx-pps:       400000          Rx-bps:    602112544
+  Rx-pps:       600000          Rx-bps:    602112544
+"""
 # Programs that replace those of UCX and libfabric: they take the same arguments, find each other,
 # and print the recorded output.
 FAKE = '''#!%s
@@ -37,10 +46,17 @@ import json, os, signal, socket, sys, time
 name, words = os.path.basename(sys.argv[0]), sys.argv[1:]
 def option(*names):
     return next(words[words.index(one) + 1] for one in names if one in words)
-if name == "urma_perf":
+if name == "dpdk-testpmd":
+    open(option("--vdev").split("=")[1].split(",")[0], "a")
+    print(%r, flush=True)
+    time.sleep(600)
+elif words[0] == "server":
+    print("measure it by: urma_perf", flush=True)
+    time.sleep(600)
+elif name == "urma_perf":
     if os.environ.get("FAKE") == "hang":
         time.sleep(600)
-    rate = words[1].endswith("bw")
+    rate = any(word.endswith("bw") for word in words[:2])
     print(json.dumps({"schema": "urma_perf/1", "results": [{
         "size_bytes": int(option("--size")), "wrong": int(os.environ.get("FAKE") == "wrong"),
         "p50_us": 0.3, "messages_per_second": 2e6, "bytes_per_second": 16e6,
@@ -57,7 +73,7 @@ else:
     if os.environ.get("FAKE") == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)
     print(%r if "ucx" in name else %r)
-''' % (sys.executable, UCX, PINGPONG)
+''' % (sys.executable, TESTPMD, UCX, PINGPONG)
 
 
 def near(value, expected):
@@ -113,6 +129,15 @@ def test_what_urma_perf_prints():
     fails(lambda: programs.urma_figures("oops\n"), "no JSON: oops")
 
 
+def test_what_testpmd_prints():
+    work = programs.Testpmd(programs.VHOST, 146)
+    near(work.figures(TESTPMD, 64)["per_second"], 500000)
+    near(work.figures(TESTPMD, 64)["bytes_per_second"], 32e6)
+    for output in ("", TESTPMD.replace("600000", "0"), "EAL: no memory"):
+        fails(lambda: work.figures(output, 64), "testpmd", "no figures")
+    assert work.commands("/s", 0, 1)[0][1] == "--lcores=0@0,1@0"
+
+
 def run_of(key, number, good=True, **figures):
     return {"key": key, "round": number, "good": good, "wait_percent": 1, **figures}
 
@@ -143,6 +168,8 @@ def test_bounds():
     assert report.bound(row, None, None) == "1.5"
     row = next(row for row in cases.ROWS if row.least_rate)
     assert report.bound(row, 9e6, None) == "10 M/s: **missed**"
+    row = next(row for row in cases.ROWS if row.most_times_peer)
+    assert report.bound(row, 9e6, (1.7, 1, 2)) == "1.67 times testpmd, frames of 146 B: **missed**"
     names = [report.peer_key(row, peer) for row in cases.ROWS for peer in row.peers]
     assert len(names) == len(set(names))
 
@@ -242,6 +269,15 @@ def test_a_whole_run(folder):
         assert run["us"] > 0 and run["wait_percent"] >= 0 and run["command"]
     code, out, err = place.run("--most-wait", "10", fake="busy")
     assert code == 0 and "| send 8 B, half round trip | - | - |" in out, (out, err)
+
+
+def test_ports_of_dpdk(folder):
+    place = Place(folder, "urma_perf", "dpdk-testpmd")
+    code, out, err = place.run("--only", "vhost: send 64 B")
+    assert code == 0, (out, err)
+    assert "| vhost: send 64 B, rate | 2.00 M/s | 3.00 M/s | a ring |" in out, out
+    assert "| testpmd, frames of 146 B | 0.500 M/s | 0.250 (0.250..0.250) |" in out, out
+    assert "1.67 times testpmd, frames of 146 B: kept" in out, out
 
 
 def test_missing_peers(folder):

@@ -23,8 +23,8 @@ def check(name, ends):
             sys.exit(f"{name}: the server has ended")
         for test, size, pattern in (("write_imm_lat", "64", "dpdk ping-pong"),
                                     ("write_lat", "20000", "dpdk ping-pong"),
-                                    ("write_bw", "64K", "dpdk bursts"),
-                                    ("read_bw", "64", "dpdk bursts")):
+                                    ("write_bw", "64K", "dpdk bursts, CRC"),
+                                    ("read_bw", "64", "dpdk bursts, CRC")):
             done = subprocess.run(
                 [PERF, test, SERVER, "--device", client, "--limit", "--json", "--size", size,
                  "--seconds", "0.2", "--rounds", "2"], stdout=subprocess.PIPE,
