@@ -87,6 +87,9 @@ class Channel {
   // dead.
   virtual void expect_answers(int32_t change, Time now) = 0;
 
+  // The peer has answered a slice that it is not ready. For statistics.
+  virtual void note_not_ready() {}
+
   // Returns when a packet was last acknowledged for the first time; Time{} if none was. Making the
   // channel does not count: it is not progress of the works that wait for it.
   virtual Time last_progress() const = 0;

@@ -51,7 +51,8 @@ size_t Ctp::view(std::span<ChannelView> out, Time now) const {
   out[0] = {.to = to_,
             .state = silent_ ? ChannelView::State::silent : ChannelView::State::up,
             .instead = ChannelView::Instead::lossless,
-            .unheard = now - last_heard_};
+            .unheard = now - last_heard_,
+            .not_ready = not_ready_};
   return 1;
 }
 

@@ -35,6 +35,9 @@ class PacketChannel : public Channel {
   // Channel
   bool offer(SliceRef slice, Class traffic, uint32_t bytes) final;
   void expect_answers(int32_t change, Time now) final;
+  void note_not_ready() final {
+    if (not_ready_ < UINT32_MAX) ++not_ready_;
+  }
   Time last_progress() const final { return last_progress_; }
   const Facts& facts() const final { return facts_; }
 
@@ -103,6 +106,7 @@ class PacketChannel : public Channel {
   OfferQueue offered_[classes];
   Time last_heard_;  // when the peer last sent anything, or since when its silence counts
   Time last_progress_{};
+  uint32_t not_ready_ = 0;  // answers of the peer that it is not ready; stops at its largest value
 };
 
 }  // namespace urma::transport

@@ -149,6 +149,7 @@ void Initiator::erase(Slice& slice) {
 void Initiator::wait_for_receiver(Slice& slice, uint8_t timer, Time now) {
   ++counters_.not_ready;
   Flow& flow = flows_.at(slice.flow);
+  if (transport::Channel* const channel = peers_.at(flow.peer).channel) channel->note_not_ready();
   Jetty& jetty = jetties_.at(flow.jetty);
   jetty.works[slice.berth].progress = now;
   if (slice.not_ready_times == 0) slice.not_ready_since = now;

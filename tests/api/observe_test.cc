@@ -129,6 +129,38 @@ TEST_CASE("a page shows which congestion control each channel uses, and why") {
   }
 }
 
+TEST_CASE("a page shows what a channel sent again, and that its peer was not ready") {
+  struct {
+    const char* device;
+    const char* peer;
+    bool loses;
+  } const cases[] = {{"fault(loss=20%):udp:", "udp:", true}, {"cxl:", "cxl:", false}};
+  for (const auto& one : cases) {
+    INFO(one.device);
+    const Medium medium(one.peer);
+    Side from = Side::open(one.loses ? one.device : medium.text());
+    Side to = Side::open(medium.text());
+    const auto import = from.device.import(to.line()).value();
+    const auto bytes = bytes_like(5000, 1);
+    REQUIRE(from.jetty.post(send(bytes, import.jetty)) == 1);
+    std::optional<ObservedChannel> channel;
+    const auto until = std::chrono::steady_clock::now() + patience;
+    while (std::chrono::steady_clock::now() < until) {
+      REQUIRE(from.jetty.wait(1ms).empty());
+      const auto seen = page_of(from.device);
+      REQUIRE((seen && seen->channels));
+      if (seen->channels->shown.empty()) continue;
+      channel = seen->channels->shown[0];
+      const bool sent_again = channel->retransmitted.value_or(0) > 0;
+      if (channel->not_ready.value_or(0) > 0 && sent_again == one.loses) break;
+    }
+    REQUIRE(channel);
+    CHECK(channel->not_ready.value_or(0) > 0);
+    CHECK((channel->retransmitted.value_or(0) > 0) == one.loses);
+    CHECK(channel->spurious.has_value() == one.loses);
+  }
+}
+
 TEST_CASE("a page has a row for each path of a channel, and for channels that lose nothing") {
   Side from = Side::open("paths():udp:127.0.0.1+udp:127.0.0.2");
   const Side to = Side::open("paths():udp:127.0.0.3+udp:127.0.0.4");

@@ -69,6 +69,7 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
     routes_.arrived(at->route, lost ? 0 : at->bytes, now - since, now);
     if (lost) {
       --lost_packets_;
+      ++out.spurious;
     } else {
       inflight_bytes_ -= at->bytes;
     }
@@ -81,6 +82,7 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
       const bool first_copy = since + 2 * stamp_unit < answer.least;
       if (first_copy && !at->asked) {
         out.in_vain = true;
+        if (!lost) ++out.spurious;
         routes_.note_in_vain(at->route);
       }
       if (at->asked) {

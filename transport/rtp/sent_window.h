@@ -61,6 +61,7 @@ class SentWindow {
     std::optional<Duration> rtt;  // of the latest packet that was sent once
     Psn highest{};                // the highest newly acknowledged packet
     Time newest_sent{};           // when the newest copy left that is known to have arrived
+    uint32_t spurious = 0;        // packets that were taken for lost and have arrived
     bool overtaken = false;       // a later packet was acknowledged earlier; both were sent once
     bool in_vain = false;         // the first copy of a packet that was taken for lost has arrived
     Time oldest_first_copy = never;  // when the oldest packet left that was sent once

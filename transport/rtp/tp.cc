@@ -19,6 +19,13 @@ constexpr uint32_t most_questions = 64;
 
 constexpr SliceRef no_slice{};
 
+LossDetection::Times times_of(ChannelRoutes routes, const Waits& waits, Duration rtt) {
+  return {rtt, routes.spread(waits, rtt)};
+}
+
+// Adds to a sum that stops at its largest value.
+void add_to(uint32_t& sum, uint32_t more) { sum += std::min(more, UINT32_MAX - sum); }
+
 // With several paths, each of them has its own congestion window, and the channel's window limits
 // only how much the peer has to buffer.
 const congestion::ControllerKind& controller_of(const TpSettings& settings) {
@@ -75,7 +82,6 @@ struct Tp::Plan {
 
 Tp::Tp(uint32_t index, const TpSettings& settings, RtpPools& pools, Counters& counters, Time now)
     : PacketChannel(index, settings.ends, pools, counters, now),
-      pools_(pools),
       paths_(*settings.paths),
       mode_(*settings.mode),
       sent_(settings.first_sent, settings.routes),
@@ -84,7 +90,8 @@ Tp::Tp(uint32_t index, const TpSettings& settings, RtpPools& pools, Counters& co
       reports_taken_(settings.takes),
       pacer_(controller_of(settings),
              pacer_settings(index, settings, settings.ends.facts.packet_bytes + header_allowance)),
-      send_window_(std::min(settings.send_window, ReceivedWindow::max_window)),
+      send_window_(
+          static_cast<uint16_t>(std::min(settings.send_window, ReceivedWindow::max_window))),
       losses_(settings.first_sent),
       next_tpmsn_(settings.first_sent.wire()),
       timer_(settings.first_rtt),
@@ -97,13 +104,18 @@ Tp::Tp(uint32_t index, const TpSettings& settings, RtpPools& pools, Counters& co
 }
 
 Tp::~Tp() {
-  sent_.release(pools_.sent);
-  receipts_.release(pools_.bitmaps);
+  sent_.release(pools().sent);
+  receipts_.release(pools().bitmaps);
 }
 
 size_t Tp::view(std::span<ChannelView> out, Time now) const {
   if (out.empty()) return 0;
-  ChannelView whole{.from = paths_.endpoints[path_], .to = to_, .unheard = now - last_heard_};
+  ChannelView whole{.from = paths_.endpoints[path_],
+                    .to = to_,
+                    .unheard = now - last_heard_,
+                    .retransmitted = retransmitted_,
+                    .spurious = spurious_,
+                    .not_ready = not_ready_};
   if (routes().several()) return routes().view(whole, paths_, out);
   whole.rtt = rtt();
   if (timer_.rtt().least() > Duration{}) whole.least_rtt = timer_.rtt().least();
@@ -117,7 +129,7 @@ size_t Tp::view(std::span<ChannelView> out, Time now) const {
 
 bool Tp::handle_data(const Rtph& header, const RxFrame& frame, Time now) {
   hear(now);
-  switch (receipts_.receive(header, mode_, now, pools_.bitmaps)) {
+  switch (receipts_.receive(header, mode_, now, pools().bitmaps)) {
     case Receipts::Arrival::fresh:
       if (receipts_.has_hole()) ++counters_.out_of_order;
       if (reports_given_.any()) {
@@ -189,15 +201,16 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   const uint64_t inflight = sent_.inflight_bytes();
   const auto news =
       sent_.acknowledge(through, selective ? &*selective : nullptr,
-                        {timer_.rtt().least(), timer_.longest_answer()}, now, pools_.sent);
+                        {timer_.rtt().least(), timer_.longest_answer()}, now, pools().sent);
   if (news.rtt) timer_.add(*news.rtt);
   bool timed_out = false;
   if (news.bytes > 0) {
     timed_out = asks_at_time_out(mode_, routes().several()) &&
-                timer_.settle(news.answered, news.oldest_first_copy, pools_.waits, now);
+                timer_.settle(news.answered, news.oldest_first_copy, pools().waits, now);
     last_progress_ = now;
   }
   if (news.in_vain) pacer_.handle(congestion::Spurious{.now = now});
+  add_to(spurious_, news.spurious);
   if (news.bytes > 0 || feedback) {
     // In virtual time an answer may take no time, but to a controller zero means no sample.
     const Duration sample = news.rtt ? std::max(*news.rtt, Duration(1)) : Duration{};
@@ -214,7 +227,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   if (negative) {
     // UB 4.4.4. A TPNAK for a packet that was acknowledged since then is out of date.
     const bool late = through + 1 < sent_.first();
-    if (!late) lost_bytes = sent_.mark_all_lost(Duration{}, now, pools_.sent);
+    if (!late) lost_bytes = sent_.mark_all_lost(Duration{}, now, pools().sent);
   } else if (news.bytes > 0 && mode_.trigger != Retransmission::Trigger::timeout) {
     // UB 4.4.10: in the modes without fast retransmission, missing packets are noted, and only the
     // time-out has them sent again.
@@ -222,14 +235,15 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
                              ? last_reported(through, Psn::unwrap(through, selective->max_received),
                                              selective->bit_count)
                              : through;
-    lost_bytes = losses_.find(mode_, sent_, news, reported, packet_times(), now, pools_.sent);
+    lost_bytes = losses_.find(mode_, sent_, news, reported,
+                              times_of(routes(), pools().waits, rtt()), now, pools().sent);
   }
   note_lost(lost_bytes, timed_out, now);
 
   const Psn first = sent_.first();
-  const std::span delivered(pools_.delivered);
+  const std::span delivered(pools().delivered);
   for (size_t count = delivered.size(); count == delivered.size();) {
-    count = sent_.retire(delivered, pools_.sent);
+    count = sent_.retire(delivered, pools().sent);
     if (count > 0) sink.delivered(peer_, delivered.first(count), now);
   }
   // In the modes without fast retransmission the time-out belongs to the oldest packet, so only the
@@ -237,9 +251,9 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   const bool moved = mode_.trigger != Retransmission::Trigger::timeout || sent_.first() != first;
   if (news.bytes > 0 && moved) {
     timer_.reset();
-    sent_.empty() ? timer_.stop() : timer_.start(mode_, pools_.waits, now);
+    sent_.empty() ? timer_.stop() : timer_.start(mode_, pools().waits, now);
   }
-  URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
+  URMA_PARANOID_ASSERT(sent_.check(pools().sent), "the sent window's counters are its packets'");
 }
 
 void Tp::handle_notification(std::span<const std::byte> rest, Time now) {
@@ -297,7 +311,7 @@ bool Tp::can_send_new(Time now) const {
 }
 
 size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
-  Plan plan{.frames = frames, .burst = pools_.burst, .remembered = pools_.sent_burst};
+  Plan plan{.frames = frames, .burst = pools().burst, .remembered = pools().sent_burst};
   window_limited_ = false;
   routes().begin_plan();
   if (sent_.lost_packets() > 0) plan_lost(plan, now);
@@ -329,8 +343,8 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
   }
   keep_alive_due_ = false;
   routes().used(now);
-  if (!timer_.running()) timer_.start(mode_, pools_.waits, now);
-  URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
+  if (!timer_.running()) timer_.start(mode_, pools().waits, now);
+  URMA_PARANOID_ASSERT(sent_.check(pools().sent), "the sent window's counters are its packets'");
   return plan.count;
 }
 
@@ -346,7 +360,7 @@ void Tp::plan_lost(Plan& plan, Time now) {
   uint64_t inflight = sent_.inflight_bytes();
   Psn psn = sent_.first();
   uint32_t left = sent_.lost_packets();
-  for (auto at = sent_.begin(pools_.sent); at && left > 0; ++at, ++psn) {
+  for (auto at = sent_.begin(pools().sent); at && left > 0; ++at, ++psn) {
     if (!at->lost) continue;
     plan.held_back = plan.full() || !pacer_.may_depart(routes(), now);
     if (plan.held_back) return;
@@ -374,6 +388,7 @@ void Tp::plan_lost(Plan& plan, Time now) {
     --left;
     losses_.sent_again(psn);
     ++counters_.retransmitted;
+    add_to(retransmitted_, 1);
   }
 }
 
@@ -396,7 +411,7 @@ void Tp::plan_new(Plan& plan, Time now) {
                                              .bytes = static_cast<uint16_t>(bytes),
                                              .route = static_cast<uint8_t>(pulling_.route & 0x7f),
                                              .last = pulling_.next + 1 == pulling_.packets},
-                                            now, pools_.sent);
+                                            now, pools().sent);
     if (packet == nullptr) return;
     const uint16_t cci = depart(pulling_.route, {.now = now,
                                                  .number = psn.value,
@@ -411,12 +426,12 @@ void Tp::plan_new(Plan& plan, Time now) {
 bool Tp::pick_slice(Plan& plan, Time now) {
   OfferQueue* const from = next_queue(plan.requests);
   if (from == nullptr) return false;
-  pulling_.what = from->front(pools_.offered);
+  pulling_.what = from->front(pools().offered);
   pulling_.packets = static_cast<uint16_t>(packets_of(pulling_.what.bytes, facts_.packet_bytes));
   pulling_.next = 0;
   pulling_.route = routes().pick(pulling_.payload(facts_.packet_bytes) + header_allowance, now);
   pulling_.tpmsn = next_tpmsn_++ % Tpmsn::modulus;
-  from->pop(pools_.offered);
+  from->pop(pools().offered);
   if (from == &offered_[static_cast<unsigned>(Class::request)]) plan.requests += pulling_.packets;
   return true;
 }
@@ -432,7 +447,7 @@ void Tp::plan_keep_alive(Plan& plan, Time now) {
                   .bytes = header_allowance,
                   .route = static_cast<uint8_t>(routes().pick(header_allowance, now) & 0x7f),
                   .last = true},
-                 now, pools_.sent);
+                 now, pools().sent);
   if (packet == nullptr) return;
   const uint16_t cci = depart(packet->route, {.now = now,
                                               .number = psn.value,
@@ -470,7 +485,7 @@ void Tp::end_frame(TxFrame& frame, uint8_t route) const {
   frame.to = to_;
   frame.path = path_;
   routes().address(frame, route);
-  seal(frame, paths_.endpoints[frame.path], pools_.prefix);
+  seal(frame, paths_.endpoints[frame.path], pools().prefix);
 }
 
 void Tp::fill_ack(TxFrame& frame) {
@@ -485,7 +500,7 @@ void Tp::fill_ack(TxFrame& frame) {
   } else {
     const size_t report = given.bytes_in_acks();
     frame.head_bytes =
-        static_cast<uint8_t>(receipts_.write(header, mode_, head, pools_.bitmaps, report));
+        static_cast<uint8_t>(receipts_.write(header, mode_, head, pools().bitmaps, report));
     if (report > 0) given.write(head.subspan<Rtph::size, LdcpCetph::size>());
     ++counters_.acks_sent;
   }
@@ -499,7 +514,7 @@ void Tp::fill_ack(TxFrame& frame) {
 
 Time Tp::next_deadline() const {
   Time at = std::min(timer_.deadline(), losses_.deadline());
-  at = std::min(at, receipts_.deadline(mode_, pools_.waits, rtt()));
+  at = std::min(at, receipts_.deadline(mode_, pools().waits, rtt()));
   at = std::min(at, routes().next_deadline());
   const bool paced = pacer_.paces(routes());
   if (paced && can_send(never)) {
@@ -526,7 +541,7 @@ void Tp::handle_time_out(Time now) {
     const uint32_t full = timer_.timeouts_in_row() > 4 ? 4 * questions : questions;
     const uint64_t bytes = uint64_t{full} * (facts_.packet_bytes + header_allowance);
     questions_due_ = static_cast<uint8_t>(
-        sent_.ask_first(timer_.asks_once() ? 1 : most_questions, bytes, now, pools_.sent));
+        sent_.ask_first(timer_.asks_once() ? 1 : most_questions, bytes, now, pools().sent));
     return;
   }
   // The time-out is enabled in each mode (UB 4.4.1) and repairs the losses that no other rule has
@@ -537,25 +552,27 @@ void Tp::handle_time_out(Time now) {
   // trip ago.
   const bool tells = mode_.scope == Retransmission::Scope::selective;
   const Duration least_age =
-      tells ? std::min(rtt(), timer_.time_out(mode_, pools_.waits, 0) / 2) : Duration{};
-  note_lost(sent_.mark_all_lost(least_age, now, pools_.sent), true, now);
+      tells ? std::min(rtt(), timer_.time_out(mode_, pools().waits, 0) / 2) : Duration{};
+  note_lost(sent_.mark_all_lost(least_age, now, pools().sent), true, now);
 }
 
 std::optional<Why> Tp::handle_timer(Time now) {
   if (outstanding() && now >= last_heard_ + verdict_after) return Why::silent;
   if (now >= losses_.deadline()) {
-    note_lost(losses_.find_late(mode_, sent_, packet_times(), now, pools_.sent), false, now);
+    note_lost(losses_.find_late(mode_, sent_, times_of(routes(), pools().waits, rtt()), now,
+                                pools().sent),
+              false, now);
   }
   // Lost packets that wait for their departure are not in flight. The time-out starts again when
   // they leave.
   const bool waits =
       pacer_.paces(routes()) && sent_.inflight_bytes() == 0 && sent_.lost_packets() > 0;
   if (waits && now >= timer_.deadline()) timer_.stop();
-  switch (timer_.expire(mode_, pools_.waits, now)) {
+  switch (timer_.expire(mode_, pools().waits, now)) {
     case RetransmissionTimer::Action::none:
       break;
     case RetransmissionTimer::Action::probe:
-      sent_.ask_last(now, pools_.sent);
+      sent_.ask_last(now, pools().sent);
       questions_due_ = 1;
       break;
     case RetransmissionTimer::Action::time_out:

@@ -59,7 +59,7 @@ class Tp final : public PacketChannel {
   // Returns whether all packets before this data packet have arrived.
   bool in_order(const Rtph& header) const { return receipts_.in_order(header); }
   // Returns whether `handle_data` would return true for it.
-  bool is_fresh(const Rtph& header) const { return receipts_.is_fresh(header, pools_.bitmaps); }
+  bool is_fresh(const Rtph& header) const { return receipts_.is_fresh(header, pools().bitmaps); }
   // Handles a data packet whose ICRC is right; answers of transactions are data packets, too
   // (UB 4.3.9). `frame`: the whole packet. Returns true if the packet is new and is to be handed to
   // the layer above.
@@ -73,7 +73,7 @@ class Tp final : public PacketChannel {
   // PacketChannel. Lost packets leave first, then answers, then requests.
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) override;
   bool owes_ack(Time now) const override {
-    return receipts_.due(mode_, pools_.waits, rtt(), now) ||
+    return receipts_.due(mode_, pools().waits, rtt(), now) ||
            (reports_given_.any() && routes().reports().due(reports_given_));
   }
   // A CNP leaves before the acknowledgement, which then is still owed. With several routes, each
@@ -110,6 +110,8 @@ class Tp final : public PacketChannel {
   };
   struct Plan;  // the burst that `fill` puts together
 
+  // Those that the channel was made with.
+  RtpPools& pools() const { return static_cast<RtpPools&>(shared_); }
   bool outstanding() const override { return !sent_.empty() || awaited_ > 0; }
   // Returns whether the windows permit another new packet. `planned`: bytes of lost packets that
   // leave in the same burst. Here and below, the routes' departures are ignored if `now` is
@@ -129,15 +131,12 @@ class Tp final : public PacketChannel {
   bool pick_slice(Plan& plan, Time now);
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
   void end_frame(TxFrame& frame, uint8_t route) const;
-  LossDetection::Times packet_times() const {
-    return {rtt(), routes().spread(pools_.waits, rtt())};
-  }
   void note_lost(uint64_t bytes, bool timed_out, Time now);
   [[gnu::cold]] void handle_time_out(Time now);
 
   // Small members are declared next to each other, or lie in the padding of the members before them
   // (no_unique_address), which keeps an idle channel small.
-  RtpPools& pools_;
+  uint32_t retransmitted_ = 0;  // packets, each copy; stops at its largest value, as `spurious_`
   const PathList& paths_;
   const Retransmission& mode_;
   // The sending direction.
@@ -149,7 +148,8 @@ class Tp final : public PacketChannel {
   ReportsTaken reports_taken_;
   [[no_unique_address]] Pacer pacer_;
   uint8_t questions_due_ = 0;  // packets that leave although the window is full
-  const uint32_t send_window_;
+  const uint16_t send_window_;
+  uint32_t spurious_ = 0;  // packets that were believed lost and arrived
   [[no_unique_address]] LossDetection losses_;
   uint32_t next_tpmsn_;
   [[no_unique_address]] RetransmissionTimer timer_;

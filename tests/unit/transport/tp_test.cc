@@ -13,6 +13,7 @@ namespace urma::test {
 namespace {
 
 using namespace std::chrono_literals;
+using transport::ChannelView;
 using transport::Class;
 using transport::Tp;
 using transport::TpSettings;
@@ -184,6 +185,44 @@ TEST_CASE("a lost packet leaves again, alone, and slices behind it wait for thei
   CHECK(ends.receiver.arrived.back() == PacketName{2, 0});
   ends.acknowledge();
   CHECK(ends.sender.sink.delivered_slots == std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 6, 7});
+}
+
+ChannelView view_of(const TwoEnds& ends) {
+  std::array<ChannelView, 1> views;
+  REQUIRE(ends.sender.tp.view(views, ends.now) == 1);
+  return views[0];
+}
+
+TEST_CASE("a channel counts what it sends again, and what was believed lost and arrived") {
+  TwoEnds ends;
+  for (uint32_t slot = 0; slot < 8; ++slot) ends.sender.offer(slot, 100);
+  auto packets = ends.sender.leave(ends.now);
+  const fuzz::Packet slow = packets[2], lost = packets[3];
+  packets.erase(packets.begin() + 2, packets.begin() + 4);
+  ends.carry(packets);
+  ends.acknowledge();
+  CHECK(view_of(ends).spurious == 0);
+  ends.carry({slow});
+  ends.acknowledge();
+  CHECK(view_of(ends).spurious == 1);
+  CHECK(view_of(ends).retransmitted == 0);
+  const auto again = ends.sender.leave(ends.now);
+  CHECK(again.size() == 1);
+  CHECK(view_of(ends).retransmitted == 1);
+  // The first copy arrives sooner after the second one has left than any answer to that can come.
+  ends.receiver.take(lost, ends.now);
+  ends.now += 100us;
+  ends.sender.take(ends.receiver.acknowledge(ends.now), ends.now);
+  CHECK(view_of(ends).spurious == 2);
+  CHECK(view_of(ends).retransmitted == 1);
+  CHECK(ends.sender.tp.idle());
+}
+
+TEST_CASE("a channel counts how often its peer was not ready") {
+  TwoEnds ends;
+  CHECK(view_of(ends).not_ready == 0);
+  for (int times = 0; times < 3; ++times) ends.sender.tp.note_not_ready();
+  CHECK(view_of(ends).not_ready == 3);
 }
 
 TEST_CASE("the windows and the frames bound how many packets leave") {
