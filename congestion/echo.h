@@ -31,7 +31,13 @@ class Echo {
     return (marks_ > 0) != (before.marks_ > 0) || increase_ != before.increase_;
   }
 
-  bool full() const { return marks_ >= 192 || sum_ >= 0xc000; }
+  // The packet that was added last had a mark of ECN.
+  void add_ecn_mark() {
+    if (ecn_marks_ < most_ecn_marks) ++ecn_marks_;
+  }
+  unsigned ecn_marks() const { return ecn_marks_; }
+
+  bool full() const { return marks_ >= 192 || sum_ >= 0xc000 || ecn_marks_ >= most_ecn_marks - 7; }
 
   // Returns what the next acknowledgement says, and begins anew.
   Feedback take(Needs needs) {
@@ -47,6 +53,8 @@ class Echo {
   }
 
  private:
+  static constexpr uint8_t most_ecn_marks = 31;
+
   uint16_t sum_ = 0;  // hint units
   uint8_t marks_ = 0;
   uint8_t least_ = 0;  // rate code
@@ -54,7 +62,8 @@ class Echo {
   bool increase_ : 1 = false;
   bool last_hop_ : 1 = false;
   bool switched_ : 1 = false;
+  uint8_t ecn_marks_ : 5 = 0;
 };
-static_assert(sizeof(Echo) <= 8);
+static_assert(sizeof(Echo) <= 6);
 
 }  // namespace urma::congestion

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "urma/core/ids.h"
 #include "wire/cci.h"
 #include "wire/tp_headers.h"
@@ -122,7 +124,7 @@ struct RateCetph {
   uint8_t marked = 0;        // the number of packets that were marked, by C or by ECN
   bool switched = false;     // S
   // Without marks, the sum of what was granted, in units of 32 bytes, at most 0x7fff. With marks,
-  // the least rate code of the packets with C; 0 if all marks are of ECN.
+  // see `marked_hint`.
   uint16_t hint = 0;
 
   using Layout =
@@ -130,6 +132,14 @@ struct RateCetph {
                    Member<&RateCetph::switch_queue, 32, 6>, Member<&RateCetph::last_hop, 38, 1>,
                    Member<&RateCetph::increase, 39, 1>, Member<&RateCetph::marked, 40, 8>,
                    Member<&RateCetph::switched, 48, 1>, SaturatingMember<&RateCetph::hint, 49, 15>>;
+
+  // Returns the Hint of a report with marks: the least rate code of the packets with C, 0 if there
+  // are none, and how many packets had a mark of ECN, at most 127.
+  static constexpr uint16_t marked_hint(uint8_t rate_code, unsigned ecn_marks) {
+    return static_cast<uint16_t>(std::min(ecn_marks, 127u) << 8 | rate_code);
+  }
+  uint8_t rate_code() const { return static_cast<uint8_t>(hint); }
+  unsigned ecn_marks() const { return hint >> 8; }
 
   static RateCetph parse(HeaderView<size> in) { return read_header<RateCetph>(in); }
   void emit(HeaderBytes<size> out) const { Layout::write(*this, out); }

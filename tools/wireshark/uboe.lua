@@ -176,7 +176,7 @@ local CETPH_RATE = header("cetph_rate", "CETPH, congestion (rate)", 8, {
   flag("increase", "I: increases were granted", 4, 0x01),
   number("marked", "C: packets that met congestion", 5, 1),
   flag("switched", "S: a UB switch forwarded packets", 6, 0x80),
-  number("hint", "Sum that was granted, or with marks the least rate code", 6, 2, 0x7fff),
+  number("hint", "Granted, or marks of ECN and least rate code", 6, 2, 0x7fff),
 })
 local CETPH_CNP = header("cetph_cnp", "CETPH, congestion (CNP)", 16, {
   number("congestion", "ECN", 0, 1, 0xc0, CNP_CONGESTION),

@@ -28,17 +28,19 @@ congestion::Feedback feedback_of(const CaqmCetph& report, uint32_t packet_bytes)
           .switch_queue = report.switch_queue};
 }
 
-// All marks are of ECN if no packet with C named a rate.
+// All marks are of ECN if no packet with C named a rate. If both kinds arrived, both count: the hop
+// that marks is another one than the switch that names a rate.
 congestion::Feedback feedback_of(const RateCetph& report, uint32_t packet_bytes) {
-  const uint64_t marked_bytes = uint64_t{report.marked} * packet_bytes;
+  const bool named = report.marked > 0 && report.rate_code() != 0;
+  const uint64_t ecn_marks = named && report.switched ? report.ecn_marks() : report.marked;
+  const uint64_t marked_bytes = ecn_marks * packet_bytes;
   if (!report.switched) return {.marked_bytes = marked_bytes};
-  const bool by_ecn = report.hint == 0;
-  return {.marked_packets = by_ecn ? 0u : report.marked,
-          .marked_bytes = by_ecn ? marked_bytes : 0,
+  return {.marked_packets = named ? report.marked : 0u,
+          .marked_bytes = marked_bytes,
           .increase = report.increase,
           .last_hop = report.last_hop,
           .switched = true,
-          .hint = report.hint,
+          .hint = report.marked > 0 ? uint16_t{report.rate_code()} : report.hint,
           .switch_queue = report.switch_queue};
 }
 
@@ -87,6 +89,7 @@ void ReportsGiven::add_signal(uint32_t bytes, bool ecn_marked, congestion::Signa
     signal.hint = 0;
   }
   echo_.add(signal, bytes, needs_of(form_));
+  if (ecn_marked) echo_.add_ecn_mark();
   if (echo_.full()) ack_due_ = true;
   note_change(signal.congested);
 }
@@ -104,16 +107,18 @@ void ReportsGiven::write(HeaderBytes<LdcpCetph::size> out) {
     LdcpCetph{.ack_seq = received_, .ce_seq = ByteCount(count())}.emit(out);
     return;
   }
+  const unsigned ecn_marks = echo_.ecn_marks();
   const congestion::Feedback news = echo_.take(needs_of(form_));
   const auto marked = static_cast<uint8_t>(news.marked_packets);
   if (form_ == ReportForm::rate) {
+    const auto least_code = static_cast<uint8_t>(news.hint);
     RateCetph{.ack_seq = received_,
               .switch_queue = news.switch_queue,
               .last_hop = news.last_hop,
               .increase = news.increase,
               .marked = marked,
               .switched = news.switched,
-              .hint = news.hint}
+              .hint = marked > 0 ? RateCetph::marked_hint(least_code, ecn_marks) : news.hint}
         .emit(out);
     return;
   }

@@ -202,6 +202,44 @@ TEST_CASE("the answers of switches reach the sender, as sums since the last repo
   CHECK(reported(ReportForm::rate, {grants, grants}).hint == 2 * 1024 / 32);
 }
 
+TEST_CASE("marks of ECN reach the sender beside the rate that a switch names") {
+  const auto both = [](std::initializer_list<std::pair<congestion::Signal, Ecn>> packets) {
+    ReportsGiven given(ReportForm::rate);
+    ReportsTaken taken(ReportForm::rate);
+    for (const auto& [signal, ecn] : packets) given.add(1024, ecn, Time{}, signal);
+    return taken.take(report_of(given), 1024).value();
+  };
+  const auto apart = both({{marks, Ecn::ect0}, {grants, Ecn::ce}, {grants, Ecn::ce}});
+  CHECK(apart.marked_packets == 3);
+  CHECK(apart.marked_bytes == 2 * 1024);
+  CHECK(apart.hint == 70);
+  const auto together = both({{marks, Ecn::ce}});
+  CHECK(together.marked_packets == 1);
+  CHECK(together.marked_bytes == 1024);
+  CHECK(together.hint == 70);
+
+  // The sender reduces for the marks, although it already sends at the rate that the switch names.
+  const auto rate_after = [](const congestion::Feedback& feedback) {
+    const congestion::ControllerKind& kind = *congestion::find_controller("caqm_r");
+    alignas(std::max_align_t) std::array<std::byte, congestion::Controller::storage> storage{};
+    congestion::Controller* controller = kind.make(
+        storage.data(), {.packet_bytes = 1024, .bytes_per_second = 1e9, .base_rtt = 100us});
+    controller->handle(congestion::Acknowledged{.now = Time(1ms),
+                                                .rtt = 100us,
+                                                .bytes = 1024,
+                                                .inflight_bytes = 1024,
+                                                .sample = 100us,
+                                                .least_rtt = 100us,
+                                                .feedback = &feedback});
+    const double rate = controller->bytes_per_second();
+    std::destroy_at(controller);
+    return rate;
+  };
+  auto without = apart;
+  without.marked_bytes = 0;
+  CHECK(rate_after(apart) < rate_after(without));
+}
+
 TEST_CASE("without a switch nothing was granted, and only marks of ECN count") {
   congestion::Signal unanswered{.increase = true, .hint = 4};
   for (const ReportForm form : {ReportForm::caqm, ReportForm::rate}) {
