@@ -17,6 +17,12 @@ void read_options(OptionReader& options, link::Settings& settings) {
                  {"the service level of what the device sends, 0 to 15: its lane at switches"});
   if (service_level > most_service_level) options.refuse("sl", "a number from 0 to 15");
   settings.service_level = static_cast<uint8_t>(service_level);
+  std::string balance = "slice";
+  options.text("balance", balance,
+               {"the unit that switches may spread over their paths: slice (each channel takes one "
+                "path) or packet"});
+  if (balance != "slice" && balance != "packet") options.refuse("balance", "slice or packet");
+  settings.per_packet = balance == "packet";
   options.duration("late", settings.most_late,
                    {"how late this process may run on a busy machine: congestion control does not "
                     "take so much delay for a queue"});

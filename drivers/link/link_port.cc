@@ -81,6 +81,7 @@ LinkPort::LinkPort(std::unique_ptr<PacketPort> inner, const Settings& settings, 
     : inner_(std::move(inner)),
       switch_(settings.at),
       service_level_(settings.service_level),
+      per_packet_(settings.per_packet),
       facts_(inner_->facts()),
       attachment_(
           {.cna = settings.cna, .mtu_log2 = log2_of(facts_.mtu), .nonce = SecureEntropy().next()},
@@ -113,6 +114,7 @@ void LinkPort::fill_facts(const Settings& settings) {
   facts_.mtu = std::min(own, uint32_t{1} << log2);
   facts_.self = {cna_address(attachment_.cna()), ub_port};
   facts_.eid = facts_.self.address;
+  facts_.reorders = facts_.reorders || settings.per_packet;
   facts_.scheduling_delay = std::max(facts_.scheduling_delay, settings.most_late);
   facts_.carries = {.ecn = facts_.carries.ecn, .cci = true, .lbf = true, .vl = true};
   facts_.metering = attachment_.metering();
@@ -158,7 +160,7 @@ PortCounters LinkPort::counters() const {
 // Packets then ask for nothing, so that switches set no S in them and their senders read delays.
 void LinkPort::put_head(const TxFrame& from, TxFrame& to) {
   const std::span<std::byte> head(to.head, TxFrame::head_room);
-  LinkWord{}.emit(head.first<LinkWord::size>());
+  LinkWord{.per_packet = per_packet_}.emit(head.first<LinkWord::size>());
   Cna24Nth{.source = attachment_.cna(),
            .destination = is_switched(from.to.address) ? cna_of(from.to.address) : 0,
            .cci = attachment_.metering() == facts_.metering ? from.cci : uint16_t{0},

@@ -14,6 +14,7 @@ struct Settings {
   Endpoint at;       // the switch
   uint32_t cna = 0;  // 0: any
   uint8_t service_level = 0;
+  bool per_packet = false;  // switches may send packets of a channel over different paths
   Duration most_late = std::chrono::milliseconds(1);  // how late this process may run
   SettingList options = {};
 };
@@ -72,6 +73,7 @@ class LinkPort final : public PacketPort {
   std::unique_ptr<PacketPort> inner_;
   const Endpoint switch_;
   const uint8_t service_level_;
+  const bool per_packet_;
   PortFacts facts_;
   Attachment attachment_;
   FramePool pool_{frame_count};

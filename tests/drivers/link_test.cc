@@ -4,6 +4,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
+#include "base/clock.h"
 #include "tests/catch.h"
 #include "tests/drivers/running_switch.h"
 #include "wire/cci.h"
@@ -105,6 +109,92 @@ TEST_CASE("a port states the meters of its switch, and asks no other ones after 
   CHECK(arrives(ports, is_answered));
   restart_with("none");
   CHECK(arrives(ports, asks_nothing));
+}
+
+// A switch without a queue: lets a device attach, and keeps its packets.
+class Keeper {
+ public:
+  Keeper() {
+    length_ = sizeof at_;
+    at_.sin_family = AF_INET;
+    at_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* const address = reinterpret_cast<sockaddr*>(&at_);
+    REQUIRE(bind(socket_, address, length_) == 0);
+    REQUIRE(getsockname(socket_, address, &length_) == 0);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~Keeper() {
+    shutdown(socket_, SHUT_RDWR);
+    thread_.join();
+    close(socket_);
+  }
+  std::string device(const std::string& options) const {
+    return "link(127.0.0.1:" + std::to_string(ntohs(at_.sin_port)) + options + "):udp:127.0.0.1:0";
+  }
+  // Returns the packet that arrives next.
+  LinkPacket packet() {
+    while (!kept_.load()) std::this_thread::yield();
+    kept_ = false;
+    return packet_;
+  }
+
+ private:
+  void serve() {
+    std::array<std::byte, 9216> bytes;
+    sockaddr_in from{};
+    auto* const address = reinterpret_cast<sockaddr*>(&from);
+    for (ssize_t got; (got = recvfrom(socket_, bytes.data(), bytes.size(), 0, address,
+                                      &(length_ = sizeof from))) > 0;) {
+      const auto datagram = std::span(bytes).first(static_cast<size_t>(got));
+      const auto asked = parse_link_control(datagram);
+      if (asked && asked->type == LinkMessage::attach) {
+        const auto answer = control_datagram({.type = LinkMessage::attached,
+                                              .cna = 7,
+                                              .mtu_log2 = 12,
+                                              .lease_ms = 5000,
+                                              .nonce = asked->nonce});
+        sendto(socket_, answer.data(), answer.size(), 0, address, length_);
+      } else if (const auto packet = parse_link_packet(datagram)) {
+        packet_ = *packet;
+        kept_ = true;
+      }
+    }
+  }
+
+  const int socket_ = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at_{};
+  socklen_t length_ = 0;
+  LinkPacket packet_{};
+  std::atomic<bool> kept_{false};
+  std::thread thread_;
+};
+
+TEST_CASE("balance=packet lets switches spread the packets of a channel, which then overtake") {
+  for (const bool spread : {false, true}) {
+    Keeper keeper;
+    const auto port = PortPair::open(keeper.device(spread ? ",balance=packet" : ""));
+    CHECK(port->facts().reorders == spread);
+    TxFrame* frame = nullptr;
+    const auto send = [&](uint8_t channel) {
+      REQUIRE(port->lend({&frame, 1}) == 1);
+      std::fill_n(frame->head, 60, std::byte{channel});
+      frame->head_bytes = 60;
+      frame->piece_count = frame->tail_bytes = frame->path = 0;
+      frame->ecn = Ecn::not_ect;
+      frame->cci = 0;
+      frame->to = {cna_address(9), ub_port};
+      REQUIRE(port->send({&frame, 1}, read_clock()) == 1);
+      return keeper.packet();
+    };
+    const LinkPacket first = send(1);
+    CHECK(first.word.per_packet == spread);
+    CHECK_FALSE(first.word.shortest);
+    // The load-balance factor names the channel.
+    CHECK(send(1).nth.lbf == first.nth.lbf);
+    CHECK_FALSE(send(2).nth.lbf == first.nth.lbf);
+  }
+  RunningSwitch running;
+  CHECK_FALSE(try_to_open(running.device("balance=flow")));
 }
 
 TEST_CASE("a frame whose head leaves no room for NTH arrives, and settles") {
