@@ -43,6 +43,8 @@ struct URMA_LOCAL Segment::State {
   Region owned;  // private memory, if the library allocated it
   // Memory of the medium (a window), if the segment lies there.
   std::optional<engine::Registrations::Lease> leased;
+  // The device that reads the memory by itself, or null if it does not.
+  drivers::DeviceReads* read_by = nullptr;
   std::byte* base = nullptr;
   size_t bytes = 0;
   Rights rights = Rights::local_only;
@@ -64,6 +66,10 @@ struct URMA_LOCAL Segment::State {
   std::unique_lock<std::mutex> lock_others();
   // The caller holds the lock that lock_others returned.
   Result<void> withdraw(std::string_view call);
+  // Lets the device read the memory by itself, if it can and has to be let.
+  void begin_reads(drivers::DeviceReads* reads);
+  // Ends that, after the fence.
+  void end_reads();
   // Takes memory of the medium. Returns false if the medium has none, or no room.
   bool take_memory();
   Descriptor::Segment describe() const;

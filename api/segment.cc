@@ -125,6 +125,20 @@ Segment::State::~State() {
   });
 }
 
+// Memory that the application may unmap is not mapped for a device, which would keep its pages.
+void Segment::State::begin_reads(drivers::DeviceReads* reads) {
+  if (reads == nullptr || guarded || leased || !reads->map({base, bytes})) return;
+  read_by = reads;
+  runner->call([&](engine::Engine&, Time) {
+    reads->grant({base, bytes});
+    return true;
+  });
+}
+
+void Segment::State::end_reads() {
+  if (read_by != nullptr) std::exchange(read_by, nullptr)->unmap({base, bytes});
+}
+
 std::span<std::byte> Segment::bytes() const {
   return state_ ? std::span(state_->base, state_->bytes) : std::span<std::byte>{};
 }
@@ -200,6 +214,7 @@ Result<void> Segment::State::revoke() {
       [&](engine::Engine& engine, Time now) { return engine.registrations().withdraw(what, now); });
   Result<void> all{};
   for (State* one = token->first; one != nullptr; one = one->next) {
+    one->end_reads();
     if (!one->leased) one->registered = false;
     if (auto ended = one->withdraw("revoke"); !ended) all = ended.error();
   }
@@ -221,6 +236,7 @@ Result<void> Segment::State::withdraw(std::string_view call) {
     if (what.held) what.fenced = memory->move(*what.held);
     handed_over = handed_over || (what.held && !what.fenced && memory->loose(*what.held));
   } while (what.held);
+  end_reads();
   fenced = what.fenced;
   if (fenced) return {};
   return not_fenced(call, handed_over);
@@ -382,8 +398,10 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
   segment->token = with != nullptr ? with->token : std::make_shared<Segment::State::Shared>();
   uint32_t limit = 0;
   Added added = Added::full;
+  drivers::DeviceReads* reads = nullptr;
   engine::Registrations::Segments::Made made;
   state_->runner->call([&](engine::Engine& engine, Time) {
+    reads = engine.port().device_reads();
     limit = engine.settings().limits.segments;
     added = engine.registrations().add(segment->described(), options.policy,
                                        with != nullptr ? with->handle : Handle{}, made);
@@ -415,6 +433,7 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
   segment->id = made.token.id;
   segment->token->newer = made.token.value;
   segment->registered = true;
+  segment->begin_reads(reads);
   segment->join_others();
   return Segment(std::move(segment));
 }

@@ -225,6 +225,26 @@ class SegmentMemory {
   virtual void set_judge(TokenJudge* judge) = 0;
 };
 
+// The memory from which a device sends by reading it itself, as a NIC does by DMA. Data that lies
+// elsewhere is copied. Functions that are marked "not in a pass" may take long; any thread may call
+// them, and the port may be run meanwhile. The others are called by the thread that runs the port.
+class DeviceReads {
+ public:
+  virtual ~DeviceReads() = default;
+
+  // Makes the memory readable for the device, which does not read it yet. Returns false if the
+  // device cannot reach it, or has no room for it. Not to be called in a pass.
+  virtual bool map(std::span<const std::byte> memory) = 0;
+  // Lets the device read mapped memory: `send` need no longer copy data that lies there.
+  virtual void grant(std::span<const std::byte> memory) = 0;
+  // Ends that for frames that are sent from now on. Earlier ones read the memory until they settle.
+  // Does nothing for memory that is not granted.
+  virtual void revoke(std::span<const std::byte> memory) = 0;
+  // Undoes `map`, after `revoke`, and once the frames that were sent before it have settled. Not to
+  // be called in a pass.
+  virtual void unmap(std::span<const std::byte> memory) = 0;
+};
+
 class PacketPort;
 
 // A port that consists of several ports, which can be added and removed while it is open. The
@@ -298,6 +318,9 @@ class PacketPort {
   virtual Ways* ways() { return nullptr; }
   // Returns the memory of the medium for segments, or null if it has none.
   virtual SegmentMemory* memory() { return nullptr; }
+  // Returns the interface that lets the device read memory, or null if it reads only memory of its
+  // own, or any.
+  virtual DeviceReads* device_reads() { return nullptr; }
   // Returns the interface that adds and removes ports, or null if this port does not consist of
   // several.
   virtual PathPorts* path_ports() { return nullptr; }

@@ -87,6 +87,7 @@ void Registrations::begin(Withdrawal& what, Time now) {
   what.withdrawn = segments_.withdraw(what.segment, what.all);
   for_each_part(what, [&](const Segments::Segment& part) {
     revoke(part);
+    if (reads_ != nullptr) reads_->revoke({part.base, part.bytes});
     transactions_.initiator().flush_memory(part.base, part.bytes, now);
     transactions_.target().flush_memory(part.base, part.bytes);
   });

@@ -22,10 +22,18 @@ class Registrations {
   using Lease = drivers::SegmentMemory::Lease;
   using Segments = memseg::SegmentTable;
 
-  // `memory`: the port's segment memory, or null if it has none. All parts outlive this object.
-  Registrations(Segments& segments, drivers::SegmentMemory* memory,
-                jetty::Transactions& transactions, const Fills& fills)
-      : segments_(segments), memory_(memory), transactions_(transactions), fills_(fills) {}
+  // The two parts of the port are null if it does not have them. All parts outlive this object.
+  struct Medium {
+    drivers::SegmentMemory* memory = nullptr;
+    drivers::DeviceReads* reads = nullptr;
+  };
+  Registrations(Segments& segments, const Medium& medium, jetty::Transactions& transactions,
+                const Fills& fills)
+      : segments_(segments),
+        memory_(medium.memory),
+        reads_(medium.reads),
+        transactions_(transactions),
+        fills_(fills) {}
 
   // `with`: the segment whose TokenID the new one shares; null if the new one gets its own. Returns
   // `gone` after `end`.
@@ -90,6 +98,7 @@ class Registrations {
 
   Segments& segments_;
   drivers::SegmentMemory* const memory_;
+  drivers::DeviceReads* const reads_;
   jetty::Transactions& transactions_;
   const Fills& fills_;
   bool ended_ = false;

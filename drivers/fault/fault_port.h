@@ -39,6 +39,7 @@ class FaultPort final : public PacketPort {
   void release(std::span<const RxFrame> frames) override;
   std::span<const int> descriptors() const override { return inner_->descriptors(); }
   Bell* bell() override { return inner_->bell(); }
+  DeviceReads* device_reads() override { return inner_->device_reads(); }
   Time next_arrival() const override;
   VirtualClock* clock() override { return inner_->clock(); }
   void abandon() override { inner_->abandon(); }

@@ -30,6 +30,7 @@ class PcapPort final : public PacketPort, public Ways {
   void release(std::span<const RxFrame> frames) override { inner_->release(frames); }
   std::span<const int> descriptors() const override { return inner_->descriptors(); }
   Bell* bell() override { return inner_->bell(); }
+  DeviceReads* device_reads() override { return inner_->device_reads(); }
   Ways* ways() override { return ways_ != nullptr ? this : nullptr; }
   Time next_arrival() const override { return std::min(inner_->next_arrival(), file_->due()); }
   VirtualClock* clock() override { return inner_->clock(); }

@@ -4,6 +4,7 @@
 #include "engine/registrations.h"
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "base/prng.h"
@@ -54,6 +55,17 @@ class RecordedMemory final : public drivers::SegmentMemory {
   std::map<uint32_t, Record> records;
 };
 
+// A device that records what it may no longer read.
+class RecordedReads final : public drivers::DeviceReads {
+ public:
+  bool map(std::span<const std::byte>) override { return true; }
+  void grant(std::span<const std::byte>) override {}
+  void revoke(std::span<const std::byte> memory) override { revoked.push_back(memory.data()); }
+  void unmap(std::span<const std::byte>) override {}
+
+  std::vector<const std::byte*> revoked;
+};
+
 constexpr uint64_t segment_bytes = 64;
 
 // A device whose peer never answers, with segments of 64 bytes.
@@ -86,9 +98,10 @@ struct Owner {
   Time now{1h};
   std::vector<std::byte> bytes = std::vector<std::byte>(16 * segment_bytes);
   RecordedMemory memory;
+  RecordedReads reads;
   Fills fills;
   LoneTransactions lone;
-  Registrations registrations{lone.segments, &memory, lone.transactions, fills};
+  Registrations registrations{lone.segments, {&memory, &reads}, lone.transactions, fills};
 };
 
 TEST_CASE(
@@ -108,6 +121,21 @@ TEST_CASE(
   CHECK(owner.registrations.withdraw(what, owner.now + 1h));
   CHECK(what.fenced);
   CHECK(owner.lone.segments.size() == 0);
+}
+
+TEST_CASE("the device may not begin to read memory that is being withdrawn") {
+  Owner owner;
+  const auto made = owner.add(0);
+  owner.add(1, made.segment);
+  owner.add(2);
+  owner.fills.add(1);  // may be read until it has settled
+  Registrations::Withdrawal what{.segment = made.segment, .all = true, .own = owner.at(0)};
+  CHECK_FALSE(owner.registrations.withdraw(what, owner.now));
+  const std::set<const std::byte*> both{owner.at(0).base, owner.at(1).base};
+  CHECK(std::set(owner.reads.revoked.begin(), owner.reads.revoked.end()) == both);
+  owner.fills.settle(1);
+  CHECK(owner.registrations.withdraw(what, owner.now));
+  CHECK(owner.reads.revoked.size() == 2);
 }
 
 TEST_CASE("works that use a withdrawn segment end, whatever their peer does, and no others") {
