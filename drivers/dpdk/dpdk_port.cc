@@ -132,6 +132,11 @@ DpdkPort::DpdkPort(std::unique_ptr<EtherDevice> device, const Station::Settings&
   state_facts(settings);
   state_settings(settings);
   state_gathering(choice);
+  const bool gathers = choice.least_bytes != Gatherer::Settings::none;
+  const bool by_device = device_->pmd().reads == Pmd::Reads::by_device;
+  if (gathers && (by_device || settings.gather == Gather::registered)) {
+    gatherer_.limit_to(readable_.emplace(*device_));
+  }
   await_link();
   station_.announce();
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/region.h"
@@ -36,6 +37,7 @@ class DpdkPort final : public PacketPort {
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override;
   std::span<const int> descriptors() const override { return {}; }
+  DeviceReads* device_reads() override { return readable_ ? &*readable_ : nullptr; }
 
  private:
   static constexpr uint32_t frame_count = 512;
@@ -86,6 +88,7 @@ class DpdkPort final : public PacketPort {
   const pid_t opener_ = getpid();
   Gatherer gatherer_;  // the device's buffers refer to it
   std::unique_ptr<EtherDevice> device_;
+  std::optional<ReadableMemory> readable_;  // if the device reads only mapped memory
   Station station_;
   const size_t largest_;  // the packets that the link carries
   PortFacts facts_;

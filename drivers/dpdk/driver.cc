@@ -48,6 +48,22 @@ void read_number(OptionReader& options, std::string_view key, Number& value, uin
   value = static_cast<Number>(read);
 }
 
+void read_gather(OptionReader& options, dpdk::Gather& gather) {
+  using enum dpdk::Gather;
+  constexpr std::pair<std::string_view, dpdk::Gather> values[] = {
+      {"auto", automatic}, {"always", always}, {"registered", registered}, {"never", never}};
+  std::string text = "auto";
+  options.text("gather", text,
+               {"whether data is sent from the application's memory, without a copy: auto (where "
+                "measurements at open show that it costs less), always (where the port can), "
+                "registered (the same, from registered memory only), never"});
+  const auto* const found = std::ranges::find(values, text, [](auto& one) { return one.first; });
+  if (found == std::end(values)) {
+    return options.refuse("gather", "auto, always, registered or never");
+  }
+  gather = found->second;
+}
+
 void read_options(OptionReader& options, dpdk::Settings& settings) {
   std::string ip;
   options.text("ip", ip,
@@ -80,17 +96,7 @@ void read_options(OptionReader& options, dpdk::Settings& settings) {
     options.refuse("port",
                    "4792 with entropy=yes, as the source port of packets then tells nothing");
   }
-  std::string gather = "auto";
-  options.text(
-      "gather", gather,
-      {"whether data is sent from the application's memory, without a copy: auto (where "
-       "measurements at open show that it costs less), always (where the port can), never"});
-  settings.gather = gather == "always"  ? dpdk::Gather::always
-                    : gather == "never" ? dpdk::Gather::never
-                                        : dpdk::Gather::automatic;
-  if (gather != "auto" && settings.gather == dpdk::Gather::automatic) {
-    options.refuse("gather", "auto, always or never");
-  }
+  read_gather(options, settings.gather);
   options.text("eal", settings.eal,
                {"more arguments of EAL, separated by spaces; the first device of a process starts "
                 "EAL",

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/entropy.h"
+#include "base/region.h"
 #include "base/signals_blocked.h"
 #include "drivers/dpdk/eal.h"
 #include "drivers/dpdk/eal_log.h"
@@ -259,6 +260,7 @@ void EtherDevice::restart(bool anew) {
   const SignalsBlocked signals;
   const NoSigpipe no_sigpipe;
   if (anew) {
+    const std::lock_guard lock(making_);
     remove();
     if (!make()) return;
   }
@@ -277,6 +279,31 @@ bool EtherDevice::complete() {
 void EtherDevice::take_back(bool anew) {
   if (pmd_.reads != Pmd::Reads::when_received) return restart(anew);
   drain_ring_end(std::string(argument(settings_.arguments, "pair")), port_);
+}
+
+bool EtherDevice::map_pages(std::span<const std::byte> pages) {
+  if (pmd_.reads != Pmd::Reads::by_device) return true;  // the processor reads
+  const std::lock_guard lock(making_);
+  rte_eth_dev_info info{};
+  if (rte_eth_dev_info_get(port_, &info) != 0) return false;
+  auto* const at = const_cast<std::byte*>(pages.data());
+  const auto address = reinterpret_cast<uint64_t>(at);
+  if (rte_extmem_register(at, pages.size(), nullptr, 0, page_bytes) != 0) return false;
+  if (rte_dev_dma_map(info.device, at, address, pages.size()) == 0) return true;
+  rte_extmem_unregister(at, pages.size());
+  return false;
+}
+
+void EtherDevice::unmap_pages(std::span<const std::byte> pages) {
+  if (pmd_.reads != Pmd::Reads::by_device) return;
+  const std::lock_guard lock(making_);
+  rte_eth_dev_info info{};
+  auto* const at = const_cast<std::byte*>(pages.data());
+  const auto address = reinterpret_cast<uint64_t>(at);
+  if (rte_eth_dev_info_get(port_, &info) == 0) {
+    rte_dev_dma_unmap(info.device, at, address, pages.size());
+  }
+  rte_extmem_unregister(at, pages.size());
 }
 
 size_t EtherDevice::receive(std::span<rte_mbuf*> out) {

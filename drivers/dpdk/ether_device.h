@@ -1,12 +1,14 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
 #include "drivers/dpdk/extended_counters.h"
 #include "drivers/dpdk/mbuf_pool.h"
 #include "drivers/dpdk/pmd.h"
+#include "drivers/dpdk/readable_memory.h"
 
 struct rte_mbuf;
 
@@ -16,11 +18,11 @@ namespace urma::drivers::dpdk {
 // gone and the port cannot find it again by itself. It moves buffers, and knows nothing of their
 // content. The packet port owns it; only the thread that runs the port calls it, except for `open`
 // and the destructor.
-class EtherDevice {
+class EtherDevice final : public ReadableMemory::Device {
  public:
   // Errors: those of urma::open.
   static Result<std::unique_ptr<EtherDevice>> open(const Settings& settings);
-  ~EtherDevice();
+  ~EtherDevice() override;
   EtherDevice(const EtherDevice&) = delete;
 
   struct Facts {
@@ -57,6 +59,10 @@ class EtherDevice {
   // Frees the buffers of packets that the port has not sent, for a port that does not go on by
   // itself: restarts it, or makes it anew.
   void take_back(bool anew);
+
+  // Lets a NIC read these pages by DMA. Any thread may call them.
+  bool map_pages(std::span<const std::byte> pages) override;
+  void unmap_pages(std::span<const std::byte> pages) override;
 
   struct Counts {
     uint64_t dropped = 0;   // packets dropped while the link was down or stuck
@@ -96,6 +102,7 @@ class EtherDevice {
   Counts counts_;
   ExtendedCounters extended_;
   State state_ = State::absent;
+  std::mutex making_;  // the port is not made anew while another thread maps memory for it
   uint16_t port_ = 0;
   uint16_t queue_ = 0;  // from which to receive next
   bool up_ = false;

@@ -1,5 +1,7 @@
 #include "drivers/dpdk/gather_choice.h"
 
+#include <rte_eal.h>
+
 #include <algorithm>
 #include <array>
 
@@ -76,11 +78,16 @@ std::string obstacle(const Settings& settings, EtherDevice& device, bool sums_he
   const Reads reads = device.pmd().reads;
   if (settings.gather == Gather::never) return "gather=never";
   if (reads == Reads::own_memory) return "this port reads only buffers of DPDK";
-  if (reads == Reads::when_received && settings.gather != Gather::always) {
+  if (reads == Reads::when_received && settings.gather == Gather::automatic) {
     return "the other end decides when packets are read";
   }
   if (!facts.chains) return "this port sends no chains of buffers";
-  if (reads == Reads::by_device) return "this device reads only memory that is mapped for it";
+  if (reads == Reads::by_device && rte_eal_iova_mode() != RTE_IOVA_VA) {
+    return "EAL runs without --iova-mode=va";
+  }
+  if (reads == Reads::by_device && !device.complete()) {
+    return "this port cannot be asked which packets it has read";
+  }
   return sums_here ? "the UDP checksum of IPv6 is computed in software" : "";
 }
 
@@ -92,6 +99,7 @@ GatherChoice choose_gathering(const Settings& settings, EtherDevice& device, boo
     return {.why = std::move(why)};
   }
   if (settings.gather == Gather::always) return {.least_bytes = 1, .why = "gather=always"};
+  if (settings.gather == Gather::registered) return {.least_bytes = 1, .why = "gather=registered"};
   Trial trial(device.send_pool(), most_bytes);
   const double chain_ns = trial.chain_ns();
   uint32_t bytes = least_measured;

@@ -64,25 +64,29 @@ void free_behind(rte_mbuf& head) {
 
 }  // namespace
 
+// Returns whether the port reads the piece where it is.
+bool Gatherer::stays(const Piece& piece) const {
+  if (piece.bytes < settings_.least_bytes) return false;
+  return readable_ == nullptr || readable_->has(piece.data, piece.bytes);
+}
+
 bool Gatherer::wants(const TxFrame& frame) const {
-  if (settings_.least_bytes == Settings::none || frames_.full()) return false;
+  if (frames_.full()) return false;
   unsigned large = 0;
   for (unsigned i = 0; i < frame.piece_count; ++i) {
-    large += frame.pieces[i].bytes >= settings_.least_bytes ? 1 : 0;
+    large += stays(frame.pieces[i]) ? 1 : 0;
   }
   // At most one buffer with copied bytes follows each.
   return large > 0 && 1 + 2 * large <= settings_.most_buffers;
 }
 
-bool Gatherer::chain(const TxFrame& frame, rte_mbuf& buffer, uint64_t number) {
-  if (!wants(frame)) return false;
+bool Gatherer::make_chain(const TxFrame& frame, rte_mbuf& buffer, uint64_t number) {
   rte_mbuf_ext_shared_info& shared = frames_.add(number);
   Chain chain(buffer, frame.head_bytes, settings_.pool);
   bool made = true;
   for (unsigned i = 0; i < frame.piece_count && made; ++i) {
     const Piece& piece = frame.pieces[i];
-    made = piece.bytes >= settings_.least_bytes ? chain.attach(piece, shared)
-                                                : chain.copy(piece.data, piece.bytes);
+    made = stays(piece) ? chain.attach(piece, shared) : chain.copy(piece.data, piece.bytes);
   }
   made = made && chain.copy(frame.tail.data(), frame.tail_bytes);
   if (!made) undo_latest(buffer);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "drivers/dpdk/gathered_frames.h"
+#include "drivers/dpdk/readable_memory.h"
 #include "wire/frame.h"
 
 namespace urma::drivers::dpdk {
@@ -18,16 +19,21 @@ class Gatherer {
     // Smaller pieces are copied, because that costs less. `none`: all of them are.
     static constexpr uint32_t none = UINT32_MAX;
     uint32_t least_bytes = none;
-    unsigned most_buffers = 1;  // of one packet, that the port sends
-    // `none`, or the pool of the buffers.
-    rte_mempool* pool = nullptr;
+    unsigned most_buffers = 1;    // of one packet, that the port sends
+    rte_mempool* pool = nullptr;  // of the buffers
   };
   explicit Gatherer(const Settings& settings) : settings_(settings) {}
+
+  // From now on, pieces in other memory are copied.
+  void limit_to(const ReadableMemory& readable) { readable_ = &readable; }
 
   // Lays pieces and tail of the packet behind its head, which is at the front of `buffer`. `number`
   // is that of the frame, counted from 0 in the order of sending. Returns false, and changes
   // nothing, if the packet should be copied.
-  bool chain(const TxFrame& frame, rte_mbuf& buffer, uint64_t number);
+  bool chain(const TxFrame& frame, rte_mbuf& buffer, uint64_t number) {
+    return settings_.least_bytes != Settings::none && wants(frame) &&
+           make_chain(frame, buffer, number);
+  }
   // Undoes the latest `chain` that was not undone, of a packet that the port has not taken.
   void undo_latest(rte_mbuf& buffer);
 
@@ -39,9 +45,12 @@ class Gatherer {
   void stop() { settings_.least_bytes = Settings::none; }
 
  private:
+  bool stays(const Piece& piece) const;
   bool wants(const TxFrame& frame) const;
+  bool make_chain(const TxFrame& frame, rte_mbuf& buffer, uint64_t number);
 
   Settings settings_;
+  const ReadableMemory* readable_ = nullptr;  // null if the port reads any memory
   GatheredFrames frames_;
 };
 

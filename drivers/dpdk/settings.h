@@ -8,8 +8,9 @@ namespace urma::drivers::dpdk {
 
 // Whether packets are sent from the application's memory, or copied into buffers.
 enum class Gather : uint8_t {
-  automatic,  // what costs less
-  always,     // from its memory, where the port can
+  automatic,   // what costs less
+  always,      // from its memory, where the port can
+  registered,  // the same, but only from segments, as a NIC does
   never,
 };
 

@@ -14,8 +14,8 @@ using namespace std::chrono_literals;
 
 // Two ends of a pair of rings that know each other's MAC address.
 struct LatePair : PortPair {
-  explicit LatePair(const std::string& options = "")
-      : PortPair(ring_end(0, "&gather=always" + options), ring_end(1, "&gather=always" + options)) {
+  explicit LatePair(const std::string& options = "&gather=always")
+      : PortPair(ring_end(0, options), ring_end(1, options)) {
     REQUIRE(reaches(*this));
     look(*a);
     REQUIRE(a->settled() == sent());
@@ -64,7 +64,7 @@ TEST_CASE("a frame settles when the port has read it, and not before") {
 }
 
 TEST_CASE("hundreds of frames are in flight, and no memory is read after its frame has settled") {
-  LatePair ports("&mtu=9000");
+  LatePair ports("&gather=always&mtu=9000");
   for (unsigned round = 0; round < 20; ++round) {
     const auto sent = ports.send(400, 8000 - 137 * round);
     CHECK(ports.a->settled() < ports.sent());
@@ -125,7 +125,7 @@ TEST_CASE("packets that the port does not take keep their place, and are sent la
 
 TEST_CASE("a port that is closed reads nothing any longer, and has lost no buffer") {
   {
-    LatePair ports("&mtu=9000");
+    LatePair ports("&gather=always&mtu=9000");
     const auto sent = ports.send(200, 8000);
     ports.a.reset();
     ports.memory.reclaim_all();
@@ -172,47 +172,96 @@ TEST_CASE("a port says whether it copies, and why") {
   CHECK(transmits("dpdk:net_null0?ip=10.9.0.1/24&gather=always", false) == "copied");
   const std::string six = "dpdk:net_ring0,pair=six?ip=fd00::1/64&gather=always";
   CHECK(transmits(six, true) == "the UDP checksum of IPv6 is computed in software");
-  check_refused(ring_end(0, "&gather=maybe"), Status::invalid_argument, "auto, always or never");
+  check_refused(ring_end(0, "&gather=maybe"), Status::invalid_argument,
+                "auto, always, registered or never");
 }
 
-TEST_CASE("unregister takes memory back from a port that does not read it") {
-  {
-    const std::string options = "&gather=always&mtu=9000";
-    Device here = open(ring_end(0, options), {.threads = Threads::inlined}).value();
-    Device there = open(ring_end(1, options), {.threads = Threads::inlined}).value();
-    auto target = there.allocate(256 << 10, {.rights = Rights::write}).value();
-    auto arrivals = there.jetty().value();
-    const Imported remote = here.import(target.descriptor()).value();
-    std::vector<std::byte> memory = bytes_like(256 << 10);
-    auto source = here.register_memory(memory).value();
-    auto jetty = here.jetty().value();
-    const auto run = [](Jetty& one) {
-      Completion done;
-      return one.poll({&done, 1});
-    };
-    const auto run_both = [&](unsigned passes) {
-      size_t done = 0;
-      for (unsigned i = 0; i < passes && done == 0; ++i) {
-        run(arrivals);
-        done += run(jetty);
-      }
-      return done;
-    };
-    const auto post = [&] { return jetty.post(write(source.bytes(), remote.segment, 0)); };
-    REQUIRE(post() == 1);
-    REQUIRE(run_both(1'000'000) == 1);
-    CHECK(same(target.bytes(), memory));
-    // From here on the other end does not run, so the port cannot get rid of the packets.
-    REQUIRE(post() == 1);
+TEST_CASE("only granted memory is sent from where it is, if the port is asked for that") {
+  LatePair ports("&gather=registered");
+  const auto granted = bytes_like(1000);
+  const auto other = bytes_like(1000);
+  drivers::DeviceReads& reads = *ports.a->device_reads();
+  const auto send = [&](const std::vector<std::byte>& bytes) {
+    TxFrame* frame = nullptr;
+    REQUIRE(ports.a->lend({&frame, 1}) == 1);
+    frame->head_bytes = frame->tail_bytes = 0;
+    frame->piece_count = 1;
+    frame->pieces[0] = {bytes.data(), static_cast<uint32_t>(bytes.size())};
+    frame->to = ports.b->facts().self;
+    REQUIRE(ports.a->send({&frame, 1}, read_clock()) == 1);
+    return ports.sent() - ports.a->settled();
+  };
+  CHECK(send(granted) == 0);
+  REQUIRE(reads.map(granted));
+  CHECK(send(granted) == 0);
+  reads.grant(granted);
+  CHECK(send(other) == 0);
+  CHECK(send(granted) == 1);
+  CHECK(send(other) == 2);
+  reads.revoke(granted);
+  CHECK(receive_packets(ports, *ports.b, 5).size() == 5);
+  LatePair::look(*ports.a);
+  CHECK(send(granted) == 0);
+  reads.unmap(granted);
+  CHECK((receive_packets(ports, *ports.b, 1) == std::vector<Packet>{granted}));
+  CHECK(ports.b->device_reads() != nullptr);
+  CHECK(PortPair::open("dpdk:net_null0?ip=10.9.0.9/24")->device_reads() == nullptr);
+}
+
+// A device that writes, and one that runs only as long as `run_both` does.
+struct HeldWrites {
+  static constexpr size_t bytes = 256 << 10;
+
+  explicit HeldWrites(const std::string& options)
+      : here(open(ring_end(0, options), {.threads = Threads::inlined}).value()),
+        there(open(ring_end(1, options), {.threads = Threads::inlined}).value()) {}
+
+  bool post() { return jetty.post(write(source.bytes(), remote.segment, 0)) == 1; }
+  static size_t run(Jetty& one) {
+    Completion done;
+    return one.poll({&done, 1});
+  }
+  // Returns whether a work has completed.
+  bool run_both(unsigned passes) {
+    for (unsigned i = 0; i < passes; ++i) {
+      run(arrivals);
+      if (run(jetty) == 1) return true;
+    }
+    return false;
+  }
+  // Posts a work whose packets the port cannot get rid of, because the other end does not run.
+  void post_held() {
+    REQUIRE(post());
     for (int i = 0; i < 100; ++i) CHECK(run(jetty) == 0);
-    const Time begun = read_clock();
-    CHECK(source.unregister().ok());
-    CHECK(read_clock() - begun < 5s);
-    constexpr auto freed = std::byte{0xdb};
-    std::ranges::fill(memory, freed);
-    const auto before = bytes_like(memory.size());
-    run_both(10'000);
-    CHECK(same(target.bytes(), before));
+  }
+
+  Device here;
+  Device there;
+  Segment target = there.allocate(bytes, {.rights = Rights::write}).value();
+  Jetty arrivals = there.jetty().value();
+  Imported remote = here.import(target.descriptor()).value();
+  std::vector<std::byte> memory = bytes_like(bytes);
+  Segment source = here.register_memory(memory).value();
+  Jetty jetty = here.jetty().value();
+};
+
+TEST_CASE("unregister and revoke take memory back from a port that does not read it") {
+  for (const bool revoked : {false, true}) {
+    for (const char* gather : {"always", "registered"}) {
+      HeldWrites it("&mtu=9000&gather=" + std::string(gather));
+      REQUIRE(it.post());
+      REQUIRE(it.run_both(1'000'000));
+      CHECK(same(it.target.bytes(), it.memory));
+      it.post_held();
+      const Time begun = read_clock();
+      CHECK((revoked ? it.source.revoke() : it.source.unregister()).ok());
+      CHECK(read_clock() - begun > 900ms);  // the frames named the memory
+      CHECK(read_clock() - begun < 10s);
+      constexpr auto freed = std::byte{0xdb};
+      std::ranges::fill(it.memory, freed);
+      it.run_both(10'000);
+      CHECK(same(it.target.bytes(), bytes_like(HeldWrites::bytes)));
+    }
   }
   CHECK(lost_buffers() == 0);
 }
