@@ -124,7 +124,8 @@ class Ports:
 
 
 VHOST = Ports("vhost", "net_vhost0,iface=%s", "net_virtio_user0,path=%s,queue_size=1024")
-MEMIF = Ports("memif", "net_memif0,role=server,socket=%s", "net_memif0,role=client,socket=%s")
+MEMIF = Ports("memif", "net_memif0,role=server,socket=%s,socket-abstract=no",
+              "net_memif0,role=client,socket=%s,socket-abstract=no")
 
 
 @dataclasses.dataclass(frozen=True)
