@@ -13,6 +13,7 @@
 #include "base/signals_blocked.h"
 #include "drivers/dpdk/eal.h"
 #include "drivers/dpdk/eal_log.h"
+#include "drivers/dpdk/interrupt_thread.h"
 #include "drivers/dpdk/ring_pairs.h"
 
 namespace urma::drivers::dpdk {
@@ -196,9 +197,19 @@ Result<void> EtherDevice::configure() {
   return {};
 }
 
+// Calls the function while the interrupt thread does nothing with the connection of this port.
+// Afterwards it has noticed the change at the other end, if that is in this process.
+void EtherDevice::in_turn(const std::function<void()>& call) const {
+  if (!pmd_.connects_by_interrupts) return call();
+  on_interrupt_thread(call);
+  await_events();
+}
+
 // Returns false if the port cannot start yet, as that of a memif client before its server.
 bool EtherDevice::start() {
-  if (rte_eth_dev_start(port_) != 0) return false;
+  bool started = false;
+  in_turn([&] { started = rte_eth_dev_start(port_) == 0; });
+  if (!started) return false;
   // Questions for the addresses of IPv6 are sent to groups. Virtual ports receive everything.
   rte_eth_allmulticast_enable(port_);
   state_ = State::started;
@@ -207,7 +218,7 @@ bool EtherDevice::start() {
 
 void EtherDevice::stop() {
   if (state_ != State::started) return;
-  rte_eth_dev_stop(port_);
+  in_turn([&] { rte_eth_dev_stop(port_); });
   state_ = State::stopped;
 }
 
@@ -219,9 +230,11 @@ void EtherDevice::remove() {
   const std::string pair(argument(settings_.arguments, "pair"));
   char name[RTE_ETH_NAME_MAX_LEN] = {};
   rte_eth_dev_get_name_by_port(port_, name);
-  rte_eth_dev_close(port_);
-  settings_.is_pci() ? rte_eal_hotplug_remove("pci", settings_.port.c_str())
-                     : rte_vdev_uninit(name);
+  in_turn([&] {
+    rte_eth_dev_close(port_);
+    settings_.is_pci() ? rte_eal_hotplug_remove("pci", settings_.port.c_str())
+                       : rte_vdev_uninit(name);
+  });
   if (pmd_.name == "net_ring" && !pair.empty()) close_ring_end(pair, port_);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -84,6 +85,7 @@ class EtherDevice final : public ReadableMemory::Device {
   Result<void> make();
   Result<void> configure();
   Result<uint16_t> add_port();
+  void in_turn(const std::function<void()>& call) const;
   bool start();
   void stop();
   void restart(bool anew);

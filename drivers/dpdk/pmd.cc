@@ -25,7 +25,11 @@ constexpr uint32_t large_slot_bytes = 16384;
 
 // The order matters: the first whose name begins the port's name.
 constexpr Pmd pmds[] = {
-    {.name = "net_memif", .any_mtu = true, .takes_mac = true, .reads = Reads::at_once},
+    {.name = "net_memif",
+     .any_mtu = true,
+     .takes_mac = true,
+     .connects_by_interrupts = true,
+     .reads = Reads::at_once},
     // Its peer maps the memory of DPDK, and no other.
     {.name = "net_virtio_user", .heals = Heals::reopen, .most_ip_mtu = 9600, .takes_mac = true},
     {.name = "net_vhost", .any_mtu = true, .own_mac = false, .reads = Reads::at_once},
@@ -42,10 +46,14 @@ constexpr Pmd memif_client = {.name = "net_memif",
                               .heals = Heals::restart,
                               .any_mtu = true,
                               .takes_mac = true,
+                              .connects_by_interrupts = true,
                               .reads = Reads::at_once};
 // Its peer maps the memory of DPDK, and no other.
-constexpr Pmd memif_zero_copy = {
-    .name = "net_memif", .heals = Heals::restart, .any_mtu = true, .takes_mac = true};
+constexpr Pmd memif_zero_copy = {.name = "net_memif",
+                                 .heals = Heals::restart,
+                                 .any_mtu = true,
+                                 .takes_mac = true,
+                                 .connects_by_interrupts = true};
 
 std::string mac_text(const Mac& mac) {
   std::array<char, 18> text{};
@@ -103,6 +111,8 @@ Result<std::string> port_arguments(const Settings& settings, const Pmd& pmd, con
   if (pmd.takes_mac) add(out, "mac", mac_text(mac));
   const uint32_t frame = settings.ip_mtu + frame_overhead;
   if (pmd.name == "net_memif") {
+    // An abstract socket, the default, has no permissions, and a closed port never ends it.
+    add(out, "socket-abstract", "no");
     // A frame larger than a slot is corrupted when the ring is full.
     const std::string needed = std::to_string(frame <= 2048 ? 2048 : (frame + 1023) / 1024 * 1024);
     add(out, "bsize", needed);

@@ -25,6 +25,9 @@ struct Pmd {
   // Whether its MAC address differs from those of other such ports, so that an address may be
   // derived from it.
   bool own_mac = true;
+  // Whether the interrupt thread of EAL handles its connection, and frees what a thread that stops
+  // or closes the port is freeing at the same time.
+  bool connects_by_interrupts = false;
   // Which memory it reads in chains of buffers, and when.
   enum class Reads : uint8_t {
     own_memory,     // only that of DPDK: other memory is sent as garbage, or not reached

@@ -4,8 +4,7 @@
 
 namespace urma::test {
 
-// Ports whose peer is in the same process. A pair of net_memif is not among them: its threads free
-// memory that the other port still reads, when one port is closed (docs/dpdk.md).
+// Ports whose peer is in the same process.
 void for_each_pair(const std::function<void(const std::string&, const std::string&)>& on) {
   on("dpdk:net_ring0,pair=suite?ip=10.9.0.1/24", "dpdk:net_ring1,pair=suite?ip=10.9.0.2/24");
   on("dpdk:net_ring0,pair=six?ip=fd00::1/64&vlan=7&entropy=yes",
@@ -15,6 +14,9 @@ void for_each_pair(const std::function<void(const std::string&, const std::strin
   const std::string socket = "/tmp/urma-test-" + std::to_string(getpid()) + "-vhost";
   on("dpdk:net_vhost0,iface=" + socket + "?ip=10.9.0.1/24&gather=always",
      "dpdk:net_virtio_user0,path=" + socket + "?ip=10.9.0.2/24&mtu=9000");
+  const std::string memif = "/tmp/urma-test-" + std::to_string(getpid()) + "-memif";
+  on("dpdk:net_memif0,role=server,socket=" + memif + "?ip=10.9.0.1/24",
+     "dpdk:net_memif1,role=client,socket=" + memif + "?ip=10.9.0.2/24");
 }
 
 }  // namespace urma::test

@@ -24,6 +24,14 @@ inline std::string virtio_user(const std::string& options = "") {
   return "dpdk:net_virtio_user0,path=" + socket_path() + "?ip=10.9.0.2/24" + options;
 }
 
+// A pair of memif on the same socket.
+inline std::string memif_server() {
+  return "dpdk:net_memif0,role=server,socket=" + socket_path() + "-m?ip=10.9.0.1/24";
+}
+inline std::string memif_client() {
+  return "dpdk:net_memif1,role=client,socket=" + socket_path() + "-m?ip=10.9.0.2/24";
+}
+
 // Returns the number of packet buffers that closed ports have lost.
 inline uint64_t lost_buffers() { return drivers::dpdk::load_plugin().value()->leaked(); }
 

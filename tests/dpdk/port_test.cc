@@ -30,6 +30,24 @@ TEST_CASE("either side of a vhost pair may close and return, and is reached agai
   CHECK(lost_buffers() == 0);
 }
 
+TEST_CASE("either side of a memif pair in one process may close and return") {
+  PortPair ports(memif_server(), memif_client());
+  REQUIRE(reaches(ports));
+  for (int i = 0; i < 5; ++i) {
+    ports.b.reset();
+    ports.a->receive({}, read_clock());
+    ports.b = PortPair::open(memif_client());
+    REQUIRE(reaches(ports));
+    ports.a.reset();
+    ports.b->receive({}, read_clock());
+    ports.a = PortPair::open(memif_server());
+    REQUIRE(reaches(ports));
+  }
+  ports.a.reset();
+  ports.b.reset();
+  CHECK(lost_buffers() == 0);
+}
+
 TEST_CASE("packets of two networks that share a link do not mix") {
   const auto tagged = PortPair::open(ring_end(0, "&vlan=5"));
   PortPair ports(ring_end(1), "dpdk:net_null0?ip=10.9.0.9/24");
