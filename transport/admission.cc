@@ -150,9 +150,7 @@ void Admission::welcome(Peer& peer, const ArrivedSetup& open, uint8_t mtu_log2) 
   // The answer is sent first, because the layer above may have requests for the new channel.
   outbox_.answer(open, acceptance);
   paths_.learn(peer, message.paths, open.from, open.path, open.now);
-  links_.make(peer,
-              {.theirs = message, .mtu = 1u << mtu_log2, .first_rtt = unknown_rtt, .ours = offer},
-              open.now);
+  links_.make(peer, {.theirs = message, .mtu = 1u << mtu_log2, .ours = offer}, open.now);
 }
 
 // An idle channel does not show whether its peer lives. When another peer needs the memory, the

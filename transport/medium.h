@@ -36,8 +36,8 @@ class Medium {
   struct Agreed {
     const SetupMessage& theirs;
     uint32_t mtu = 0;
-    Duration first_rtt{};
-    ReportOffer ours{};  // what this end has offered in its OPEN or ACCEPT
+    Duration first_rtt{};  // zero if it was not measured
+    ReportOffer ours{};    // what this end has offered in its OPEN or ACCEPT
   };
   virtual PacketChannel& make(Peer& peer, const Agreed& agreed, Time now) = 0;
   virtual void destroy(PacketChannel& channel) = 0;

@@ -190,7 +190,7 @@ void Openings::handle_accept(const ArrivedSetup& accept) {
   links_.make(*peer,
               {.theirs = message,
                .mtu = std::min(1u << message.mtu_log2, device_.settings.mtu),
-               .first_rtt = peer->tries == 1 ? now - peer->sent_at : unknown_rtt,
+               .first_rtt = peer->tries == 1 ? now - peer->sent_at : Duration{},
                .ours = outbox_.offer()},
               now);
 }

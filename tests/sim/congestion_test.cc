@@ -88,6 +88,24 @@ TEST_CASE("paced packets leave in trains that are as long as their timer is late
   CHECK(late < 32);
 }
 
+// Set-up measures no round trip for the end that is opened, and none if an OPEN is repeated, as it
+// is on this path.
+TEST_CASE("on a long path, the presumed round trip is not taken for a path without queues") {
+  const std::string line = "delay=20ms&rate=1Gbit&queue=4M";
+  const DeviceOptions options{.congestion = "caqm_r"};
+  auto [hosts, here, there, target] = SimPair("long-path", {.network = line, .device = options},
+                                              {.network = line, .device = options});
+  std::vector<std::byte> data(256 << 10);
+  const auto local = here.device.register_memory(data).value();
+  const auto rounds = [&, &hosts = hosts, &here = here](const Work& work) {
+    const Time begun = hosts.now();
+    CHECK(status_of(here.jetty, work, 20s) == Status::ok);
+    return (hosts.now() - begun) / 40ms;
+  };
+  CHECK(rounds(write(data, target.segment)) < 50);
+  CHECK(rounds(read(data, target.segment)) < 50);
+}
+
 TEST_CASE("dcqcn starts at the rate of the line, and does not flood a slow one") {
   // The window of the receiver is far larger than the queue.
   const Transfer slow = transfer("slow-dcqcn", "dcqcn", "rate=100Mbit&queue=64K&delay=50us", 8);

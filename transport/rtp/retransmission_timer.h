@@ -20,7 +20,7 @@ namespace urma::transport {
 // modes a time-out means that packets are lost, as UB specifies it (UB 4.4.1).
 class RetransmissionTimer {
  public:
-  // `first_rtt`: the round trip measured during set-up.
+  // `first_rtt`: the round trip measured during set-up; zero if none was.
   explicit RetransmissionTimer(Duration first_rtt) : rtt_(first_rtt) {}
 
   const RttEstimator& rtt() const { return rtt_; }

@@ -15,18 +15,21 @@ class RttEstimator {
   // The longest time-out on any path.
   static constexpr Duration longest_timeout = std::chrono::seconds(1);
 
-  // `first`: the round trip measured during set-up.
-  explicit RttEstimator(Duration first) : smoothed_(first), variation_(first / 2), least_(first) {}
+  // `first`: the round trip measured during set-up; zero if none was.
+  explicit RttEstimator(Duration first)
+      : smoothed_(first == Duration{} ? presumed : first),
+        variation_(smoothed_ / 2),
+        least_(first) {}
 
   void add(Duration sample) {
     const Duration error = sample > smoothed_ ? sample - smoothed_ : smoothed_ - sample;
     variation_ += (error - variation_) / 4;
     smoothed_ += (sample - smoothed_) / 8;
-    least_ = std::min(least_, sample);
+    least_ = least_ == Duration{} ? sample : std::min(least_, sample);
   }
 
   Duration smoothed() const { return smoothed_; }
-  // Returns the shortest round trip so far.
+  // Returns the shortest round trip that was measured so far; zero if none was.
   Duration least() const { return least_; }
 
   // Returns the time-out that follows `tries` time-outs in a row: it is at least `least`, and each
@@ -40,6 +43,9 @@ class RttEstimator {
   }
 
  private:
+  // The round trip until one has been measured.
+  static constexpr Duration presumed = std::chrono::milliseconds(1);
+
   Duration smoothed_;
   Duration variation_;
   Duration least_;

@@ -25,7 +25,7 @@ struct TpSettings {
   Psn first_received{};
   uint32_t send_window = 0;  // packets; the out-of-order window of the peer
   uint64_t limit_bytes = 0;  // how much the peer can buffer
-  Duration first_rtt{};      // of the set-up
+  Duration first_rtt{};      // of the set-up; zero if it was not measured
   // How this end retransmits what it sends. It also determines the window and the acknowledgements
   // for packets that this end receives. Outlives the channel.
   const Retransmission* mode = nullptr;

@@ -11,6 +11,17 @@ namespace {
 using namespace std::chrono_literals;
 using transport::RttEstimator;
 
+TEST_CASE("a round trip that is presumed is not the least one") {
+  RttEstimator rtt(Duration{});
+  CHECK(rtt.smoothed() == 1ms);
+  CHECK(rtt.least() == Duration{});
+  rtt.add(40ms);
+  CHECK(rtt.least() == 40ms);
+  rtt.add(50ms);
+  rtt.add(30ms);
+  CHECK(rtt.least() == 30ms);
+}
+
 // The filter of RFC 6298, in floating point.
 struct Model {
   double smoothed;
