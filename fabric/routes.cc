@@ -6,7 +6,8 @@
 
 namespace urma::fabric {
 
-Routes::Routes(uint32_t addresses, uint32_t ports) : entries_(addresses), ports_(ports) {
+Routes::Routes(uint32_t addresses, uint32_t ports)
+    : entries_(addresses), ports_(ports), avoided_(ports) {
   URMA_ASSERT(ports < UINT16_MAX, "an entry names a group of ports in 16 bits");
   for (uint32_t port = 0; port < ports; ++port) {
     groups_.push_back({port, 1});

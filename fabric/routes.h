@@ -28,6 +28,11 @@ class Routes {
   // or if the table has too many routes.
   bool set(uint32_t first, uint32_t last, std::span<const uint16_t> ports);
 
+  // A port is avoided while its other end does not answer: packets then leave through it only if no
+  // other port of equal cost is up.
+  void avoid(uint32_t port, bool avoided) { avoided_[port] = avoided; }
+  bool avoided(uint32_t port) const { return avoided_[port]; }
+
   // Returns the port that has claimed the address, or `none`.
   uint32_t owner(uint32_t address) const {
     if (address >= entries_.size()) return none;
@@ -53,6 +58,7 @@ class Routes {
   uint32_t ports_;
   std::vector<Group> groups_;
   std::vector<uint16_t> members_;
+  std::vector<bool> avoided_;  // by port
 };
 
 }  // namespace urma::fabric

@@ -182,13 +182,18 @@ uint32_t Switch::choose(const Packet& packet) const {
       mix_bits(mix_bits(addresses ^ uint64_t{packet.lbf} << 48) ^ mix_bits(settings_.seed + 1) ^
                (packet.per_packet ? arrivals_ : 0));
   const uint32_t first = ports[scaled(hash, ports.size())];
-  if (ports_[first].up) return first;
-  const auto is_up = [&](uint16_t port) { return ports_[port].up; };
-  const auto left = static_cast<size_t>(std::count_if(ports.begin(), ports.end(), is_up));
-  if (left == 0) return first;
-  uint32_t skip = scaled(mix_bits(hash), left);
-  return *std::find_if(ports.begin(), ports.end(),
-                       [&](uint16_t port) { return is_up(port) && skip-- == 0; });
+  for (const bool avoided_too : {false, true}) {
+    const auto leads = [&](uint32_t port) {
+      return ports_[port].up && (avoided_too || !routes_.avoided(port));
+    };
+    if (leads(first)) return first;
+    const auto left = static_cast<size_t>(std::count_if(ports.begin(), ports.end(), leads));
+    if (left == 0) continue;
+    uint32_t skip = scaled(mix_bits(hash), left);
+    return *std::find_if(ports.begin(), ports.end(),
+                         [&](uint16_t port) { return leads(port) && skip-- == 0; });
+  }
+  return first;
 }
 
 // Departures are counted only at the port of the packet. So the other queues may be shorter than

@@ -28,6 +28,8 @@ Forwarder::Settings completed(Forwarder::Settings settings) {
 Forwarder::Forwarder(const Settings& settings)
     : settings_(completed(settings)),
       hosts_(settings_.hosts),
+      switches_(settings_.trunks, settings_.trunk_nonce, settings_.hosts.mtu_log2,
+                settings_.hosts.metering),
       fabric_(settings_.fabric),
       slot_bytes_((settings.fabric.packet_bytes + cache_line - 1) / cache_line * cache_line),
       memory_(size_t{settings.fabric.packets + leaving_packets} * slot_bytes_),
@@ -55,10 +57,8 @@ void Forwarder::connect_trunks() {
 
 // Returns the port behind which this place is, or Hosts::none.
 uint32_t Forwarder::port_of(const Place& at) const {
-  const auto trunk = std::find(settings_.trunks.begin(), settings_.trunks.end(), at);
-  if (trunk != settings_.trunks.end()) {
-    return static_cast<uint32_t>(trunk - settings_.trunks.begin());
-  }
+  const uint32_t trunk = at.medium == 0 ? switches_.find(at.endpoint) : Trunks::none;
+  if (trunk != Trunks::none) return trunk;
   const uint32_t port = hosts_.port_of(at);
   return port == Hosts::none ? Hosts::none : port + trunks();
 }
@@ -85,10 +85,10 @@ std::optional<LinkControl> Forwarder::unknown(Time now) {
 
 std::optional<LinkControl> Forwarder::handle(const LinkControl& message, const Place& from,
                                              Time now) {
-  const bool of_device = message.type == LinkMessage::attach || message.type == LinkMessage::detach;
   const uint32_t port = port_of(from);
-  const bool from_switch = port != Hosts::none && port < trunks();
-  if (!of_device || from_switch) {
+  if (port != Hosts::none && port < trunks()) return handle_trunk(message, port);
+  const bool of_device = message.type == LinkMessage::attach || message.type == LinkMessage::detach;
+  if (!of_device) {
     ++counters_.misdirected;
     return std::nullopt;
   }
@@ -96,6 +96,19 @@ std::optional<LinkControl> Forwarder::handle(const LinkControl& message, const P
   if (outcome.closed != Hosts::none) close(outcome.closed + trunks(), now);
   if (outcome.opened != Hosts::none) open(outcome.opened + trunks(), now);
   return outcome.answer;
+}
+
+std::optional<LinkControl> Forwarder::handle_trunk(const LinkControl& message, uint32_t trunk) {
+  std::optional<LinkControl> answer;
+  if (!switches_.handle(trunk, message, answer)) ++counters_.misdirected;
+  fabric_.routes().avoid(trunk, switches_[trunk].silent());
+  return answer;
+}
+
+LinkControl Forwarder::ask(uint32_t trunk) {
+  const LinkControl message = switches_.ask(trunk);
+  fabric_.routes().avoid(trunk, switches_[trunk].silent());
+  return message;
 }
 
 fabric::SwitchPort Forwarder::port_settings(uint32_t cna) const {
@@ -152,7 +165,7 @@ void Forwarder::forward(std::span<const std::byte> datagram, const LinkPacket& i
 }
 
 Place Forwarder::place_of(uint32_t port) const {
-  return port < trunks() ? Place(settings_.trunks[port]) : host_at(port).at;
+  return port < trunks() ? Place(switches_[port].at) : host_at(port).at;
 }
 
 bool Forwarder::next(Time now, Leaving& leaving, Media full) {
@@ -176,8 +189,10 @@ Forwarder::Leaving Forwarder::leave(const fabric::Packet& packet) {
   LinkPacket out = *parse_link_packet(datagram);
   out.word.hops = packet.hops;
   if (signal_of(out.nth.cci, 0)) {
-    out.word.switch_queue = packet.signal.switch_queue;
-    out.nth.cci = cci_with(packet.signal);
+    // A packet that the next switch would misread asks it for nothing, and has S no longer.
+    const bool asks = port_ >= trunks() || !switches_.misreads(port_);
+    out.word.switch_queue = asks ? packet.signal.switch_queue : uint8_t{0};
+    out.nth.cci = asks ? cci_with(packet.signal) : uint16_t{0};
   }
   edit_link_packet(datagram, out.word, out.nth.cci);
   return {datagram, place_of(port_), packet.ecn, slot};

@@ -8,14 +8,15 @@
 
 #include "apps/urma_switch/hosts.h"
 #include "apps/urma_switch/port_set.h"
+#include "apps/urma_switch/trunks.h"
 #include "base/region.h"
 #include "fabric/switch.h"
 
 namespace urma::apps::switches {
 
 // Reads and writes the datagrams of a switch, and keeps packets while they are in its queues:
-// Hosts knows the attached devices, fabric::Switch decides when each packet leaves. Does no I/O and
-// reads no clock. Used by one thread.
+// Hosts knows the attached devices, Trunks the other switches, fabric::Switch decides when each
+// packet leaves. Does no I/O and reads no clock. Used by one thread.
 class Forwarder {
  public:
   // Addresses of devices that are attached to other switches.
@@ -33,7 +34,8 @@ class Forwarder {
     // The switches at the other ends of trunks, which the first medium reaches. A trunk is a port
     // without a lease, and the first ports are trunks.
     std::vector<Endpoint> trunks = {};
-    uint64_t trunk_rate = 0;  // bytes per second
+    uint64_t trunk_rate = 0;   // bytes per second
+    uint64_t trunk_nonce = 0;  // another one at each start
     std::vector<Route> routes = {};
   };
   // Datagrams that no port received.
@@ -66,10 +68,14 @@ class Forwarder {
   Time due(Media full = 0) const;
   // Closes the ports of devices that are silent.
   void age(Time now);
+  // Returns the message that asks the switch at the end of a trunk whether it is there. The caller
+  // sends all of them at regular intervals. While a switch is silent, flows take other trunks.
+  LinkControl ask(uint32_t trunk);
 
   const Settings& settings() const { return settings_; }
   const Hosts& hosts() const { return hosts_; }
-  uint32_t trunks() const { return static_cast<uint32_t>(settings_.trunks.size()); }
+  const Trunks& switches() const { return switches_; }
+  uint32_t trunks() const { return switches_.count(); }
   // Returns the device at a port that is not a trunk.
   const Hosts::Host& host_at(uint32_t port) const { return hosts_.host(port - trunks()); }
   const fabric::Switch& fabric() const { return fabric_; }
@@ -90,6 +96,7 @@ class Forwarder {
   uint32_t port_of(const Place& at) const;
   Place place_of(uint32_t port) const;
   std::optional<LinkControl> handle(const LinkControl& message, const Place& from, Time now);
+  std::optional<LinkControl> handle_trunk(const LinkControl& message, uint32_t trunk);
   std::optional<LinkControl> unknown(Time now);
   void forward(std::span<const std::byte> datagram, const LinkPacket& in, uint32_t port, Ecn ecn,
                Time now);
@@ -105,6 +112,7 @@ class Forwarder {
 
   const Settings settings_;
   Hosts hosts_;
+  Trunks switches_;
   fabric::Switch fabric_;
   const uint32_t slot_bytes_;
   Region memory_;

@@ -28,6 +28,7 @@ void Loop::run(const std::function<bool()>& stop, int also) {
     const Time now = read_clock();
     if (now >= next_tick_) {
       forwarder_.age(now);
+      ask_switches(now);
       next_tick_ = now + tick;
     }
     const bool received = receive(now);
@@ -38,6 +39,13 @@ void Loop::run(const std::function<bool()>& stop, int also) {
     } else {
       give_way(now, also);
     }
+  }
+}
+
+// All trunks are on the first medium.
+void Loop::ask_switches(Time now) {
+  for (uint32_t trunk = 0; trunk < forwarder_.trunks(); ++trunk) {
+    media_[0].tell(forwarder_.ask(trunk), forwarder_.switches()[trunk].at, now);
   }
 }
 

@@ -27,6 +27,7 @@ class Loop {
  private:
   static constexpr Duration tick = std::chrono::milliseconds(100);
 
+  void ask_switches(Time now);
   bool receive(Time now);
   bool send(Time now);
   Forwarder::Media full() const;

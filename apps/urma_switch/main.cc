@@ -73,6 +73,7 @@ Exit forward(Options options) {
   settings.hosts.mtu_log2 = static_cast<uint8_t>(std::bit_width(common_mtu(ports)) - 1);
   settings.hosts.key[0] = entropy.next();
   settings.hosts.key[1] = entropy.next();
+  settings.trunk_nonce = entropy.next();
   settings.fabric.seed = entropy.next32();
   std::vector<drivers::PacketPort*> media;
   for (const auto& port : ports) media.push_back(port.get());

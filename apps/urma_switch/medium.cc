@@ -12,14 +12,14 @@ bool Medium::receive(Forwarder& forwarder, Time now) {
   for (const RxFrame& frame : std::span(frames).first(count)) {
     const Place from(*frame.from, number_);
     const auto message = forwarder.take({frame.data, frame.bytes}, from, frame.ecn, now);
-    if (message) answer(*message, *frame.from, now);
+    if (message) tell(*message, *frame.from, now);
   }
   port_.release(std::span(frames).first(count));
   return count > 0;
 }
 
 // A message that cannot leave is lost: the device asks again.
-void Medium::answer(const LinkControl& message, const Endpoint& to, Time now) {
+void Medium::tell(const LinkControl& message, const Endpoint& to, Time now) {
   TxFrame* frame = nullptr;
   if (port_.lend({&frame, 1}) == 0) return;
   const LinkControlBytes bytes = control_datagram(message);

@@ -26,6 +26,8 @@ class Medium {
   void add(const Forwarder::Leaving& leaving) { leaving_.push_back(leaving); }
   // Returns whether the port has taken a packet.
   bool send(Time now);
+  // Sends a message. One that cannot leave is lost: it is repeated.
+  void tell(const LinkControl& message, const Endpoint& to, Time now);
   // Releases the memory of packets that the port does not read any longer.
   void settle(Forwarder& forwarder);
   // Returns whether the port has not taken packets, or may still read some.
@@ -38,8 +40,6 @@ class Medium {
     uint64_t number;  // of the frame, among those that the port has taken
     uint32_t slot;
   };
-
-  void answer(const LinkControl& message, const Endpoint& to, Time now);
 
   drivers::PacketPort& port_;
   const uint8_t number_;

@@ -49,6 +49,12 @@ std::string device_at(const Forwarder& forwarder, uint32_t port) {
   return host.cna != 0 ? to_string(host.at.endpoint) : "";
 }
 
+// Returns the CNA of a device; for another switch, whether it answers.
+std::string name_of(const Forwarder& forwarder, uint32_t port) {
+  if (port >= forwarder.trunks()) return std::to_string(forwarder.last_cna(port));
+  return forwarder.switches()[port].silent() ? "silent" : "switch";
+}
+
 json port_json(const Forwarder& forwarder, uint32_t port) {
   const fabric::Switch& fabric = forwarder.fabric();
   const fabric::PortCounters& counters = fabric.counters(port);
@@ -63,7 +69,9 @@ json port_json(const Forwarder& forwarder, uint32_t port) {
           {"has_device", !device.empty()},
           {"device", device.empty() ? json(nullptr) : json(device)},
           {"medium", device.empty() && !trunk ? json(nullptr) : json(forwarder.medium_of(port))},
-          {"switch", trunk ? json(to_string(forwarder.settings().trunks[port])) : json(nullptr)},
+          {"switch", trunk ? json(to_string(forwarder.switches()[port].at)) : json(nullptr)},
+          {"silent", trunk ? json(forwarder.switches()[port].silent()) : json(nullptr)},
+          {"silences", trunk ? json(forwarder.switches()[port].silences) : json(nullptr)},
           {"bits_per_second", 8 * forwarder.bytes_per_second(port)},
           {"received_packets", counters.received_packets},
           {"received_bytes", counters.received_bytes},
@@ -127,17 +135,16 @@ std::string report_text(const Loop& loop, double seconds) {
   for (uint32_t port = 0; port < forwarder.used_ports(); ++port) {
     const bool trunk = port < forwarder.trunks();
     const std::string device =
-        trunk ? to_string(forwarder.settings().trunks[port]) : device_at(forwarder, port);
+        trunk ? to_string(forwarder.switches()[port].at) : device_at(forwarder, port);
     const fabric::PortCounters& in = fabric.counters(port);
     for (uint32_t lane = 0; lane < fabric.settings().lanes; ++lane) {
       const fabric::LaneCounters& lane_counters = fabric.counters(port, lane);
       if (lane > 0 && lane_counters.packets == 0) continue;
       out += fmt::format("{:>8} {:>22} {:>11} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
-                         trunk ? "switch" : std::to_string(forwarder.last_cna(port)),
-                         device.empty() ? "(gone)" : device, lane == 0 ? in.received_packets : 0,
-                         lane_counters.packets, lane_counters.marked, lane_counters.congested,
-                         lane == 0 ? sum_of(in) : 0, p99_text(fabric.histogram(port, lane)),
-                         lane_counters.most_queue);
+                         name_of(forwarder, port), device.empty() ? "(gone)" : device,
+                         lane == 0 ? in.received_packets : 0, lane_counters.packets,
+                         lane_counters.marked, lane_counters.congested, lane == 0 ? sum_of(in) : 0,
+                         p99_text(fabric.histogram(port, lane)), lane_counters.most_queue);
     }
   }
   return out + fmt::format(

@@ -440,6 +440,76 @@ TEST_CASE("flows to the same devices spread over switches of equal cost, and eac
   CHECK(to_first < 166);
 }
 
+TEST_CASE("flows leave a switch that does not answer, and return to it when it answers again") {
+  Forwarder::Settings settings = switch_of_two(1);
+  settings.trunk_nonce = 33;
+  settings.trunks.push_back(host_at(203, link_port));
+  settings.routes = {{100, 199, {0, 1}}};
+  Attached with(settings);
+  const auto flows_to_first = [&] {
+    int flows = 0;
+    for (unsigned flow = 0; flow < 64; ++flow) {
+      auto packet = packet_between(1, 104, 100);
+      packet[LinkWord::size + 8] = static_cast<std::byte>(flow);  // LBF
+      with.arrive(packet, host_at(1));
+      with.now += 1us;
+      const auto left = with.leave();
+      REQUIRE(left.size() == 1);
+      flows += left[0].to == settings.trunks[0];
+      with.release(left);
+    }
+    return flows;
+  };
+  const auto answer = [&](uint32_t trunk) {
+    const LinkControl asked = with.forwarder.ask(trunk);
+    CHECK(asked.type == LinkMessage::attach);
+    CHECK(asked.cna == 0);
+    with.tell({settings.trunks[trunk]}, {.type = LinkMessage::attached, .nonce = asked.nonce});
+  };
+  const int before = flows_to_first();
+  CHECK(before > 0);
+  CHECK(before < 64);
+  // The first one ends.
+  for (int i = 0; i < 10; ++i) {
+    with.forwarder.ask(0);
+    answer(1);
+  }
+  CHECK(flows_to_first() == 0);
+  // Without another one, flows stay. So they are back as soon as it is.
+  for (int i = 0; i < 10; ++i) with.forwarder.ask(1);
+  CHECK(flows_to_first() == before);
+  answer(1);
+  CHECK(flows_to_first() == 0);
+  answer(0);
+  CHECK(flows_to_first() == before);
+  CHECK(with.forwarder.switches()[0].silences == 1);
+  CHECK(with.forwarder.counters().misdirected == 0);
+  // It asks as well, and is answered.
+  const auto back = with.tell({settings.trunks[0]}, {.type = LinkMessage::attach, .nonce = 5});
+  REQUIRE(back);
+  CHECK(back->type == LinkMessage::attached);
+  CHECK(back->nonce == 5);
+}
+
+TEST_CASE("a packet asks for nothing beyond a switch that would misread it") {
+  for (const auto theirs : {congestion::Metering::increases, congestion::Metering::rates}) {
+    Forwarder::Settings settings = switch_of_two(1);
+    settings.fabric.meter = "caqm_r";
+    Attached with(settings);
+    const LinkControl asked = with.forwarder.ask(0);
+    with.tell({settings.trunks[0]},
+              {.type = LinkMessage::attached, .nonce = asked.nonce, .cookie = cookie_of(theirs)});
+    const uint16_t asks = cci_of(CaqmCci{.enabled = true, .increase = true, .hint = 106});
+    with.arrive(packet_between(1, 104, 1000, asks), host_at(1));
+    with.now += 1ms;
+    const auto left = with.leave();
+    REQUIRE(left.size() == 1);
+    const uint16_t cci = parse_link_packet(left[0].datagram)->nth.cci;
+    if (theirs == congestion::Metering::increases) CHECK(cci == 0);
+    if (theirs == congestion::Metering::rates) CHECK(parse_cci<CaqmCci>(cci)->switched);
+  }
+}
+
 TEST_CASE("lanes have queues of their own, and a lane that the switch does not have is refused") {
   Forwarder::Settings settings = small_switch();
   settings.fabric.lanes = 2;

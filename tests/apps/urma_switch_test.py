@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import zlib
 
@@ -77,9 +78,16 @@ def lane_of(report, cna):
 
 
 def start_server(cna, *options):
-    server = subprocess.Popen(
-        [PERF, "server", "--served", "--device", device(cna, *options)], stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True)
+    return start_server_on(device(cna, *options))
+
+
+def start_server_at(switch, cna):
+    return start_server_on(f"link({HOST}:{UB_PORT + switch},cna={cna},{LATE}):udp:{HOST}:0")
+
+
+def start_server_on(text):
+    server = subprocess.Popen([PERF, "server", "--served", "--device", text],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     line = server.stdout.readline()
     assert "measure it by" in line, line
     return server
@@ -351,6 +359,82 @@ def test_bad_input_of_two():
     assert forged == [5, 0], forged
     assert trunk_of(reports[1])["received_packets"] == 5, reports[1]
     assert port_of(reports[1], 100)["drops"]["spoofed_source"] == 1, reports[1]
+
+
+def one_of_three(number, own, trunks, *options):
+    """A switch with the CNAs `own`; `trunks`: other switches, and the CNAs behind them."""
+    words = ["--cnas", own, "--rate", "20Mbit", *options]
+    for other, cnas in trunks.items():
+        words += ["--trunk", f"{HOST}:{UB_PORT + other}={cnas}"]
+    return Switch(*words, port=UB_PORT + number)
+
+
+def follow(switch):
+    """Reads the reports of a switch while it runs. The latest one is the last of the list."""
+    reports = []
+
+    def read():
+        for line in switch.process.stdout:
+            reports.append(json.loads(line))
+    reader = threading.Thread(target=read)
+    reader.start()
+    return reports, reader
+
+
+def trunk_to(report, number):
+    return next(port for port in report["ports"] if port["switch"] == f"{HOST}:{UB_PORT + number}")
+
+
+def comes_to(condition):
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until, "did not come to it within 60 s"
+        time.sleep(0.05)
+
+
+def test_a_switch_is_killed():
+    """Two ways from the first switch to the second one: directly, and over a third one, which is
+    killed while flows use it. They go on over the other way, and all works are done."""
+    with one_of_three(0, "1-99", {1: "100-199", 2: "100-199"}, "--interval", "0.1") as first, \
+         one_of_three(1, "100-199", {0: "1-99", 2: "1-99"}) as second, \
+         one_of_three(2, "200-299", {0: "1-99", 1: "100-199"}) as third:
+        reports, reader = follow(first)
+        server = start_server_at(1, 100)
+        comes_to(lambda: reports and not trunk_to(reports[-1], 1)["silent"]
+                 and not trunk_to(reports[-1], 2)["silent"])
+
+        def bytes_over_third():
+            return trunk_to(reports[-1], 2)["lanes"][0]["bytes"]
+
+        senders = []
+        for cna in range(2, 12):  # each flow takes one of the ways by chance
+            before = bytes_over_third()
+            senders.append(subprocess.Popen(
+                [PERF, "write_bw", "fd55:4200::64", "--served", "--size", "4K", "--depth", "2",
+                 "--count", "3000", "--device", device(cna, LATE), "--json"],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+            seen = len(reports)
+            comes_to(lambda: len(reports) >= seen + 10)
+            if bytes_over_third() > before + 100_000:
+                break
+        else:
+            raise AssertionError("no flow takes the third switch")
+        third.process.kill()
+        third.process.wait()
+        comes_to(lambda: trunk_to(reports[-1], 2)["silent"])
+        for sender in senders:
+            out, errors = sender.communicate(timeout=100)
+            assert sender.returncode == 0, (out, errors)
+            assert json.loads(out)["results"][0]["wrong"] == 0, out
+        end(server)
+        first.process.send_signal(signal.SIGINT)
+        reader.join(timeout=20)
+        assert first.process.wait(timeout=20) == 0, first.said()
+        there = second.stop()
+    for report in (reports[-1], there):
+        gone = trunk_to(report, 2)
+        assert gone["silent"] and gone["silences"] >= 1, gone
+    assert trunk_to(reports[-1], 1)["lanes"][0]["bytes"] > 0, reports[-1]
 
 
 def test_a_port_that_vanishes():

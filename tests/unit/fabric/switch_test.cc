@@ -194,6 +194,31 @@ TEST_CASE("only the flows of a port that is down take another one") {
   CHECK(at.arrive(packet, 0, at_ns(3)).drop == Drop::port_down);
 }
 
+TEST_CASE("only the flows of a port that is avoided take another one, while there is one") {
+  Switch at = switch_with_choice(1);
+  std::array<uint32_t, 256> before{};
+  for (unsigned lbf = 0; lbf < 256; ++lbf) before[lbf] = port_of(at, static_cast<uint8_t>(lbf));
+  const auto check_all = [&](auto&& as_expected) {
+    for (unsigned lbf = 0; lbf < 256; ++lbf) {
+      CHECK(as_expected(before[lbf], port_of(at, static_cast<uint8_t>(lbf))));
+    }
+  };
+  at.routes().avoid(3, true);
+  check_all([](uint32_t was, uint32_t is) { return was == 3 ? is != 3 : is == was; });
+  // A port that is down is of no use, and one that is avoided is better than that.
+  std::array<Packet, 4> lost;
+  for (uint32_t port = 1; port < 9; ++port) {
+    if (port != 3) CHECK(at.take_down(port, at_ns(1), lost) == 0);
+  }
+  check_all([](uint32_t, uint32_t is) { return is == 3; });
+  for (uint32_t port = 1; port < 9; ++port) at.bring_up(port, at_ns(2));
+  // If all are avoided, none is.
+  for (uint32_t port = 1; port < 9; ++port) at.routes().avoid(port, true);
+  check_all([](uint32_t was, uint32_t is) { return is == was; });
+  for (uint32_t port = 1; port < 9; ++port) at.routes().avoid(port, false);
+  check_all([](uint32_t was, uint32_t is) { return is == was; });
+}
+
 TEST_CASE("the packets in the queues of a port that goes down are dropped and counted") {
   for (const Keeps keeps : {Keeps::until_decided, Keeps::until_collected}) {
     Switch at = switch_of_hosts({.ports = 2, .lanes = 2, .addresses = 8, .keeps = keeps});
