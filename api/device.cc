@@ -104,31 +104,36 @@ std::string missing_signals(const congestion::ControllerKind& kind,
   const std::string name(kind.name);
   if (kind.needs == congestion::Needs::nothing || port.lossless) return "";
   if (std::string why = misread_by(port, kind); !why.empty()) return why;
+  if (kind.needs == congestion::Needs::rates) return "";  // its guard needs delays alone
   if (kind.needs == congestion::Needs::increases) {
     if (port.carries.cci) return "";
     return name +
            " needs switches that grant increases, which are reached over link(SWITCH):udp: only. "
-           "Fix: use one that reads ECN marks";
+           "Fix: use caqm_r, or ldcp if packets carry ECN marks";
   }
   if (port.carries.ecn) return "";
-  if (kind.needs == congestion::Needs::rates && port.carries.cci) return "";
   return name +
          " needs ECN marks, which the device does not carry. Fix: open it with ecn=yes, as "
          "in udp:?ecn=yes";
 }
 
 // Returns the congestion control that takes the place of one that cannot be used over the port: for
-// one that asks switches, the one that they answer; else the one that reads ECN marks; or else the
-// default one, which reacts to loss alone.
+// one that asks switches, the one that they answer; else the one that reads ECN marks; else, for
+// one that asks switches, the one that reads delays; or else the default one, which reacts to loss
+// alone.
 const congestion::ControllerKind* replacement_of(const congestion::ControllerKind& kind,
                                                  const drivers::PortFacts& port) {
-  if (hints_of(kind) != congestion::Metering::none && port.carries.cci) {
+  const bool asks = hints_of(kind) != congestion::Metering::none;
+  if (asks && port.carries.cci) {
     for (const congestion::ControllerKind& other : congestion::controllers()) {
       if (hints_of(other) == port.metering) return &other;
     }
   }
-  return port.carries.ecn ? congestion::find_controller("ldcp")
-                          : &congestion::controllers().front();
+  if (port.carries.ecn) return congestion::find_controller("ldcp");
+  if (asks && may_pass(congestion::Metering::rates, port.metering)) {
+    return congestion::find_controller("caqm_r");
+  }
+  return &congestion::controllers().front();
 }
 
 // Removes the option `retransmit=`, which any device may have and no driver knows, and returns the

@@ -69,9 +69,16 @@ PacketChannel& RtpMedium::make(Peer& peer, const Agreed& agreed, Time now) {
 }
 
 // Without the reports that it needs, the controller of the device gives way to the first one that
-// reads those that were agreed on: without any, to the default one, which reacts to loss alone.
+// reads those that were agreed on: without any, to the default one, which reacts to loss alone. If
+// this device could not use reports anyway, it asked for none, and a controller that asks switches
+// stays: its guard reads delays and losses.
 const congestion::ControllerKind& RtpMedium::controller_for(ReportForm reports) const {
-  if (form_for(settings_.controller->needs) == reports) return *settings_.controller;
+  const congestion::Needs needs = settings_.controller->needs;
+  const bool guarded = needs == congestion::Needs::increases || needs == congestion::Needs::rates;
+  const bool asked = settings_.reports.contain(form_for(needs));
+  if (form_for(needs) == reports || (guarded && !asked && reports == ReportForm::none)) {
+    return *settings_.controller;
+  }
   for (const congestion::ControllerKind& kind : congestion::controllers()) {
     if (form_for(kind.needs) == reports) return kind;
   }

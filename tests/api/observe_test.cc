@@ -104,7 +104,10 @@ TEST_CASE("a page shows which congestion control each channel uses, and why") {
   } const cases[] = {
       {"udp:?ecn=yes", "udp:?ecn=yes", "ldcp", "ldcp", ""},
       {"udp:?ecn=yes", "udp:", "ldcp", "aimd", "the peer does not report what ldcp needs"},
-      {"udp:", "udp:", "caqm_r", "aimd", "caqm_r needs ECN marks"},
+      {"udp:", "udp:", "dcqcn", "aimd", "dcqcn needs ECN marks"},
+      {"udp:", "udp:", "caqm_r", "caqm_r", ""},
+      {"udp:?ecn=yes", "udp:", "caqm_r", "aimd", "the peer does not report what caqm_r needs"},
+      {"udp:", "udp:", "caqm_w", "caqm_r", "caqm_w needs switches"},
       {"udp:?ecn=yes", "udp:", "caqm_w", "aimd", "caqm_w needs switches"},
       {"udp:?ecn=yes", "udp:?ecn=yes", "dcqcn", "dcqcn", ""}};
   for (const auto& one : cases) {
@@ -122,7 +125,8 @@ TEST_CASE("a page shows which congestion control each channel uses, and why") {
     CHECK(channel.why.empty() == (*one.why == '\0'));
     CHECK(channel.window_bytes.value_or(0) > 0);
     CHECK(channel.inflight_bytes.has_value());
-    CHECK(channel.bytes_per_second.has_value() == (std::string_view(one.used) == "dcqcn"));
+    const std::string_view used = one.used;
+    CHECK(channel.bytes_per_second.has_value() == (used == "dcqcn" || used == "caqm_r"));
     CHECK((channel.rtt && *channel.rtt > Duration{} && channel.least_rtt <= channel.rtt));
     CHECK((channel.age && channel.unheard && channel.unheard <= channel.age));
     CHECK(page_of(from.device)->congestion == one.asked);

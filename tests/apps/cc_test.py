@@ -43,13 +43,26 @@ def test_each_control_moves_bytes():
 
 def test_a_peer_that_cannot_report():
     """The channel then uses the default, and the peer says what it lacks."""
-    for control in ("ldcp", "dcqcn", "caqm_r"):
+    for control in ("ldcp", "dcqcn"):
         code, whole, errors = run(control, "?ecn=yes", "")
         assert code == 0, (control, errors)
         assert whole["results"][0]["wrong"] == 0, (control, whole["results"][0])
         peer = whole["environment"]["peer_device"]
         assert f"congestion aimd (warning: {control} needs" in peer, (control, peer)
         assert "ecn=yes" in errors, (control, errors)
+
+
+def test_c_aqm_that_reads_delays_alone():
+    """Without marks and switches the guard of caqm_r needs nothing of the peer."""
+    for control in ("caqm_r", "caqm_w"):
+        for peers in ("", "?ecn=yes"):
+            code, whole, errors = run(control, "", peers)
+            assert code == 0, (control, peers, errors)
+            result = whole["results"][0]
+            assert result["wrong"] == 0, (control, result)
+            assert result["counters"]["client_paced_packets"] > 0, (control, result)
+            said = "congestion caqm_r (warning: caqm_w needs" in whole["environment"]["device"]
+            assert said == (control == "caqm_w"), (control, whole["environment"])
 
 
 def test_an_unknown_name():

@@ -135,7 +135,8 @@ def test_channels_say_which_congestion_control_they_use_and_why():
             ("ldcp", f"udp:{host}.1?ecn=yes", f"udp:{host}.2?ecn=yes", "ldcp", ""),
             ("ldcp", f"udp:{host}.1?ecn=yes", f"udp:{host}.2", "aimd",
              "the peer does not report what ldcp needs"),
-            ("caqm_r", f"udp:{host}.1", f"udp:{host}.2", "aimd", "caqm_r needs ECN marks")):
+            ("dcqcn", f"udp:{host}.1", f"udp:{host}.2", "aimd", "dcqcn needs ECN marks"),
+            ("caqm_r", f"udp:{host}.1", f"udp:{host}.2", "caqm_r", "")):
         with two_that_measure(control, device, peer_device) as process:
             def channels():
                 return look().get(process.pid, {}).get("channels")

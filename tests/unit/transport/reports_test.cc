@@ -507,6 +507,25 @@ TEST_CASE("without an agreement the default controller sends what ends without r
   CHECK(pair.right.transport.counters().channels_without_reports == 1);
 }
 
+TEST_CASE("a sender that asks switches and has no way to them keeps its guard") {
+  for (const char* control : {"caqm_w", "caqm_r"}) {
+    INFO(control);
+    ReportingPair pair(reporting_end(0, *congestion::find_controller(control), ReportForms{}),
+                       reporting_end(1, reads_loss));
+    CHECK(pair.left.transport.counters().channels_without_reports == 0);
+    pair.left.offer(transport::Class::request, 4 * 1024);
+    // It begins with one packet, which asks for nothing, and is dropped instead of marked.
+    const auto burst = pair.sent_by(pair.left);
+    REQUIRE(burst.size() == 1);
+    CHECK(burst[0].ecn == Ecn::not_ect);
+    CHECK(burst[0].cci == 0);
+    pair.arrive(pair.right, burst[0]);
+    const auto acks = pair.sent_by(pair.right);
+    REQUIRE(acks.size() == 1);
+    CHECK(acks[0].opcode() == 2);
+  }
+}
+
 TEST_CASE("a sender whose form the peer lacks uses the reports that both have, and it is counted") {
   const auto only_ldcp = ReportForms{}.with(ReportForm::ldcp);
   for (const char* control : {"dcqcn", "caqm_w", "caqm_r"}) {
