@@ -1,6 +1,7 @@
 // Random senders with any congestion control and any retransmission mode, over random lines to one
-// receiver, with paths that fail and heal, and acknowledgements that are lost, late or few. The
-// seed decides all. With URMA_LONG 1000 seeds.
+// receiver, with paths that fail and heal, and acknowledgements that are lost, late or few. In
+// two of three worlds the switch has lanes, port meters, or both; the meters are those of a
+// sender's control or others. The seed decides all. With URMA_LONG 1000 seeds.
 
 #include <algorithm>
 
@@ -49,8 +50,29 @@ struct DrawnLine {
   }
 };
 
+// The switch between all lines.
+struct DrawnSwitch {
+  uint32_t lanes = 1;
+  std::string meter = "none";
+  std::string text{};
+
+  static DrawnSwitch drawn(uint64_t seed) {
+    Prng prng(~seed);
+    DrawnSwitch it;
+    if (prng.below(3) == 0) return it;
+    const std::array<const char*, 4> meters{"none", "caqm_w", "caqm_r", "caqm_r"};
+    const std::array<const char*, 3> round_trips{"8us", "100us", "2ms"};
+    it.lanes = static_cast<uint32_t>(prng.between(1, 4));
+    it.meter = one_of(prng, meters);
+    it.text = "&lanes=" + std::to_string(it.lanes) + "&meter=" + it.meter +
+              "&rtt=" + one_of(prng, round_trips);
+    return it;
+  }
+};
+
 struct SwarmEnd {
   std::vector<DrawnLine> lines{};
+  uint32_t lane = 0;
   std::string control{};
   std::string mode{};
   DeviceOptions options{};
@@ -78,23 +100,35 @@ struct SwarmEnd {
                    .balance = prng.below(2) == 0 ? Balance::slice : Balance::packet};
     return end;
   }
-  std::string device(const std::string& network) const {
+  std::string device(const std::string& network, const DrawnSwitch& at) const {
     std::string text = lines.size() > 1 ? "paths():" : "";
     for (const DrawnLine& line : lines) {
-      text += (&line == lines.data() ? "sim:" : "+sim:") + network + "?" + line.text;
+      text += (&line == lines.data() ? "sim:" : "+sim:") + network + "?" + line.text + at.text +
+              "&sl=" + std::to_string(lane);
     }
     return text;
   }
+};
+
+struct SwarmTotals : Statistics {
+  uint64_t congested = 0;
+  uint64_t lanes_used = 0;  // above the lowest
 };
 
 // One world: runs it at once, and checks it meanwhile.
 class SwarmWorld {
  public:
   explicit SwarmWorld(uint64_t seed, const std::string& name)
-      : prng_(seed), hosts_(name, seed), receiver_(SwarmEnd::drawn(prng_)) {
+      : prng_(seed),
+        hosts_(name, seed),
+        switch_(DrawnSwitch::drawn(seed)),
+        receiver_(SwarmEnd::drawn(prng_)) {
     there_.push_back(start(receiver_, name));
     const auto count = prng_.between(1, 3);
-    for (uint64_t i = 0; i < count; ++i) ends_.push_back(SwarmEnd::drawn(prng_));
+    for (uint32_t i = 0; i < count; ++i) {
+      ends_.push_back(SwarmEnd::drawn(prng_));
+      ends_.back().lane = i % switch_.lanes;
+    }
     for (const SwarmEnd& end : ends_) {
       here_.push_back({.host = start(end, name)});
       here_.back().target = here_.back().host.device.import(there_[0].line).value();
@@ -103,9 +137,9 @@ class SwarmWorld {
   }
 
   std::string describe() const {
-    std::string text = "receiver " + receiver_.device("net");
+    std::string text = "receiver " + receiver_.device("net", switch_);
     for (const SwarmEnd& end : ends_) {
-      text += "\n" + end.control + " " + end.mode + " " + end.device("net");
+      text += "\n" + end.control + " " + end.mode + " " + end.device("net", switch_);
     }
     return text;
   }
@@ -117,12 +151,14 @@ class SwarmWorld {
       for (Sender& sender : here_) post_and_take(sender);
     }
     if (cut_) sever(false);
-    check_lines(begun);
     check_packets();
+    settle();
+    check_lines(begun);
+    check_switch();
   }
   uint64_t trace_hash() { return hosts_.network().trace_hash(); }
   // Adds up what has happened, to show that the worlds have enough trouble.
-  void add_to(Statistics& totals) {
+  void add_to(SwarmTotals& totals) {
     totals.packets_marked += there_[0].device.stats().value().packets_marked;
     for (Sender& sender : here_) {
       const Statistics one = sender.host.device.stats().value();
@@ -133,6 +169,8 @@ class SwarmWorld {
       totals.paths_lost += one.paths_lost;
       totals.paths_back += one.paths_back;
     }
+    totals.congested += congested_;
+    totals.lanes_used += lanes_used_;
   }
 
  private:
@@ -145,7 +183,8 @@ class SwarmWorld {
   };
 
   SimHosts::Host start(const SwarmEnd& end, const std::string& network) {
-    return SimHosts::start_at(end.device(network), {.berths = 16, .receives = 16}, end.options);
+    return SimHosts::start_at(end.device(network, switch_), {.berths = 16, .receives = 16},
+                              end.options);
   }
 
   // A path of a sender that has another one fails for a while.
@@ -180,21 +219,55 @@ class SwarmWorld {
     REQUIRE(moves);
   }
 
-  // No line carries more than its rate, nor queues more than it may.
+  fabric::Switch& the_switch() { return hosts_.network().switches()->network().switches()[0]; }
+  // Lets all packets arrive that are on their way, also those that are sent again in vain.
+  void settle() {
+    const Time last = hosts_.now() + patience;
+    do {
+      const Time until = hosts_.now() + 50ms;
+      while (hosts_.now() < until) hosts_.network().step(until);
+    } while (the_switch().used_bytes() > 0 && hosts_.now() < last);
+  }
+
+  // No line carries more than its rate, nor does a lane queue more than it may.
   void check_lines(Time begun) {
     const double seconds = std::chrono::duration<double>(hosts_.now() - begun).count();
     const auto places = there_[0].device.endpoints();
     REQUIRE(places.size() == receiver_.lines.size());
     for (size_t i = 0; i < places.size(); ++i) {
-      const auto lane = hosts_.network().counters_to(places[i]);
+      const auto port = hosts_.network().switches()->port_to(hosts_.network().host_of(places[i]));
+      port.at.settle(port.number, hosts_.now());
+      uint64_t bytes = 0;
+      for (uint32_t lane = 0; lane < switch_.lanes; ++lane) {
+        const fabric::LaneCounters& counters = port.at.counters(port.number, lane);
+        bytes += counters.bytes;
+        CHECK(counters.most_queue <= receiver_.lines[i].queue_bytes);
+        congested_ += counters.congested;
+        lanes_used_ += lane > 0 && counters.packets > 0;
+      }
       const double rate = static_cast<double>(receiver_.lines[i].megabits) * 1e6 / 8;
       // Set-up has sent more before, and one packet is being sent.
-      CHECK(static_cast<double>(lane.bytes) <= rate * seconds + 100'000);
-      CHECK(lane.most_queue <= receiver_.lines[i].queue_bytes);
+      CHECK(static_cast<double>(bytes) <= rate * seconds + 100'000);
     }
   }
 
+  // All packets that have reached the switch have left it or were dropped; its queues are empty.
+  void check_switch() {
+    fabric::Switch& at = the_switch();
+    uint64_t received = 0, left = 0, dropped = 0;
+    for (uint32_t port = 0; port < at.settings().ports; ++port) {
+      at.settle(port, hosts_.now());
+      received += at.counters(port).received_packets;
+      for (const uint64_t drops : at.counters(port).drops) dropped += drops;
+      for (uint32_t lane = 0; lane < switch_.lanes; ++lane) left += at.counters(port, lane).packets;
+    }
+    CHECK(received == left + dropped);
+    CHECK(at.used_bytes() == 0);
+  }
+
   void check_packets() {
+    const bool floods =
+        std::ranges::any_of(ends_, [](const SwarmEnd& end) { return end.control == "fixed"; });
     static const auto data = bytes_like(work_bytes);
     CHECK(same(data, std::span(there_[0].memory).first(work_bytes)));
     uint64_t sent = there_[0].device.stats().value().frames_sent;
@@ -203,7 +276,8 @@ class SwarmWorld {
       const Statistics counters = sender.host.device.stats().value();
       sent += counters.frames_sent;
       received += counters.frames_received;
-      CHECK(counters.channels_lost == 0);
+      // A sender without control keeps a queue full, so that others may hear nothing for long.
+      CHECK((floods || counters.channels_lost == 0));
     }
     CHECK(sent == hosts_.network().counters().sent);
     CHECK(received <= sent);
@@ -211,15 +285,18 @@ class SwarmWorld {
 
   Prng prng_;
   SimHosts hosts_;
+  DrawnSwitch switch_;
   SwarmEnd receiver_;
   std::vector<SwarmEnd> ends_;
   std::vector<SimHosts::Host> there_;
   std::vector<Sender> here_;
   Time next_trouble_{};
   std::optional<Path> cut_;
+  uint64_t congested_ = 0;  // packets to the receiver that a port meter answered with C
+  uint64_t lanes_used_ = 0;
 };
 
-uint64_t hash_of(uint64_t seed, const std::string& name, Statistics& totals) {
+uint64_t hash_of(uint64_t seed, const std::string& name, SwarmTotals& totals) {
   SwarmWorld world(seed, name);
   INFO("seed " << seed << "\n" << world.describe());
   world.run();
@@ -228,7 +305,7 @@ uint64_t hash_of(uint64_t seed, const std::string& name, Statistics& totals) {
 }
 
 TEST_CASE("swarm: no control starves a sender, exceeds a line or loses a packet for good") {
-  Statistics totals;
+  SwarmTotals totals;
   for (uint64_t seed = 1; seed <= swarm_seeds(); ++seed) {
     const std::string name = "congestion-swarm-" + std::to_string(seed);
     const uint64_t hash = hash_of(seed, name, totals);
@@ -242,6 +319,8 @@ TEST_CASE("swarm: no control starves a sender, exceeds a line or loses a packet 
   CHECK(totals.overtaken_reports > 10);
   CHECK(totals.paths_lost > 10);
   CHECK(totals.paths_back > 3);
+  CHECK(totals.congested > 1000);
+  CHECK(totals.lanes_used > 10);
 }
 
 }  // namespace
