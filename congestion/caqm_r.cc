@@ -22,7 +22,10 @@ constexpr double most_rounds = 256;   // averaging time, in base round trips
 constexpr double down_gain = 0.25, up_gain = 0.5;
 constexpr double least_excess = 0.5;
 constexpr double few_refused = 0.1;  // flows, that do not hold the excess back
-constexpr int idle_slots = 64;       // after which the port forgets
+// In one slot, of what leaves in a round trip. If more arrives, many senders have begun together at
+// an idle port: their first packets take the spare rate.
+constexpr float most_burst = 0.5;
+constexpr int idle_slots = 64;  // after which the port forgets
 
 }  // namespace
 
@@ -99,7 +102,7 @@ Signal CaqmRMeter::arrive(Time now, uint32_t bytes, uint64_t queue_bytes, Signal
     out.hint = CodedRate{fair_low_, fair_part_}.code(chance_of(seed_, packets_));
   } else if (in.increase && !in.congested) {
     const auto growth = static_cast<float>(std::min<double>(bytes, round_bytes));
-    if (tokens_ >= growth) {
+    if (tokens_ >= growth && arrived_ <= most_burst * round_ * rate_) {
       tokens_ -= growth;
       granted_ += growth;
     } else {

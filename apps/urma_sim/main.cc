@@ -9,7 +9,7 @@ namespace urma::apps::simulation {
 namespace {
 
 Exit simulate(const Options& options) {
-  const Plan plan = options.scenario->plan(options.choice);
+  const Plan plan = plan_of(*options.scenario, options.choice);
   const Result result = run(plan, options.choice);
   if (options.only_hash) {
     print(hash_text(result.trace_hash) + "\n");

@@ -30,6 +30,7 @@ constexpr std::string_view screen =
   --message BYTES   the size of each write: 4K, 1M                                   (scenario)
   --flow BYTES      I3: the bytes of each flow                                       (2M)
   --duration US     virtual time that is measured, in microseconds; I3: at most      (scenario)
+  --lanes N         virtual lanes of each port; hosts that send take them in turn    (1)
   --seed N          another seed is another run; the same one repeats it             (1)
   --json            print the results as JSON
   --trace-hash      print only the hash of everything that was delivered
@@ -37,7 +38,7 @@ constexpr std::string_view screen =
 
 Each host is a device of liburma with its whole transport, in this process. Switches have a queue of
 4 MiB for each port, marks that suit --cc, and port meters if --cc has them. Flows first write once,
-so that channels exist, and then all begin.
+so that channels exist, and then all begin. Of several lanes, the highest one sends first.
 
 Exit codes
   0 ok   1 error   2 usage   130 Ctrl-C
@@ -96,12 +97,13 @@ Options parse_options(int count, char** arguments) {
   line.value("--scenario", options.scenario, apps::OneOf{scenarios()});
   line.value("--cc", control, apps::OneOf{congestion::controllers()});
   line.value("--topology", given.shape, ShapeName{});
-  line.value("--senders", given.senders, apps::WholeNumber{1, 128});
+  line.value("--senders", given.senders, apps::WholeNumber{1, 1000});
   line.value("--rate", given.bytes_per_second, apps::BitRate{1e8, 8e11});
   line.value("--rtt", rtt_us, apps::WholeNumber{2, 10'000});
   line.value("--message", given.message_bytes, apps::Bytes{1 << 20});
   line.value("--flow", given.flow_bytes, apps::Bytes{1 << 30});
   line.value("--duration", duration_us, apps::WholeNumber{10, 1'000'000});
+  line.value("--lanes", given.lanes, apps::WholeNumber{1, fabric::most_lanes});
   line.value("--seed", given.seed, apps::WholeNumber{0, UINT32_MAX});
   line.flag("--json", options.json);
   line.flag("--trace-hash", options.only_hash);
@@ -123,6 +125,7 @@ Options parse_options(int count, char** arguments) {
   if (rtt_us > 0) choice.rtt = std::chrono::microseconds(rtt_us);
   if (duration_us > 0) choice.duration = std::chrono::microseconds(duration_us);
   choice.seed = given.seed;
+  choice.lanes = given.lanes;
   check(options, line.given("--flow"));
   return options;
 }

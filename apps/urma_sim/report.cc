@@ -54,13 +54,15 @@ json queue_json(const Result::Queue& queue) {
   json histogram = json::array();
   for (size_t i = 0; i < queue.histogram.size(); ++i) {
     if (queue.histogram[i] == 0) continue;
-    histogram.push_back({{"most_bytes", (uint64_t{1} << i) - 1}, {"packets", queue.histogram[i]}});
+    histogram.push_back({{"most_packets", i}, {"samples", queue.histogram[i]}});
   }
-  return {{"p50_bytes", queue.p50},
-          {"p99_bytes", queue.p99},
-          {"p999_bytes", queue.p999},
-          {"most_bytes", queue.most},
-          {"histogram", histogram}};
+  json out = {{"histogram", histogram}};
+  for (const auto& [name, bytes] : std::initializer_list<std::pair<std::string, uint64_t>>{
+           {"p50", queue.p50}, {"p99", queue.p99}, {"p999", queue.p999}, {"most", queue.most}}) {
+    out[name + "_bytes"] = bytes;
+    out[name + "_packets"] = queue.packets(bytes);
+  }
+  return out;
 }
 
 double virtual_us_per_second(const Result& result) {
@@ -108,6 +110,7 @@ json report_json(const Options& options, const Plan& plan, const Result& result)
           {"bits_per_second", 8 * choice.bytes_per_second},
           {"rtt_us", micros(choice.rtt)},
           {"message_bytes", choice.message_bytes},
+          {"lanes", choice.lanes},
           {"flow_bytes", ends ? json(choice.flow_bytes) : json(nullptr)},
           {"seed", choice.seed},
           {"complete", result.complete},
@@ -166,8 +169,10 @@ std::string report_text(const Options& options, const Plan& plan, const Result& 
     line("fair after a join", rounds_text(result.join_rounds));
     line("after a leave", rounds_text(result.leave_rounds));
   }
-  line("queue KiB", fmt::format("p50 <{}  p99 <{}  longest {:.0f}", (result.queue.p50 + 1) >> 10,
-                                (result.queue.p99 + 1) >> 10, result.queue.most / 1024.0));
+  const Result::Queue& queue = result.queue;
+  line("packets queued",
+       fmt::format("p50 {:.1f}  p99 {:.1f}  longest {:.1f}", queue.packets(queue.p50),
+                   queue.packets(queue.p99), queue.packets(queue.most)));
   line("packets", fmt::format("{} sent, {} again ({} time-outs)", result.packets,
                               result.retransmitted, result.timeouts));
   line("switches", fmt::format("{} marked, {} answered with C, {} dropped", result.marked,

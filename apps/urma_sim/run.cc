@@ -8,6 +8,7 @@
 #include "apps/common/failure.h"
 #include "apps/urma_sim/world.h"
 #include "base/clock.h"
+#include "fabric/switch.h"
 
 namespace urma::apps::simulation {
 namespace {
@@ -67,36 +68,26 @@ void run_phases(World& world, const Choice& choice, Result& result) {
   }
 }
 
-Switches::Port observed(World& world, const Plan& plan) {
-  Switches& switches = *world.network().switches();
-  if (!plan.trunk) return switches.port_to(plan.observed);
-  return {switches.network().switch_at(plan.trunk->node), plan.trunk->port};
-}
-
-fabric::QueueHistogram histogram_of(World& world, const Plan& plan) {
-  const Switches::Port port = observed(world, plan);
-  return *port.at.histogram(port.number, 0);
-}
-
-void read_queue(World& world, const Plan& plan, const fabric::QueueHistogram& before,
-                Result::Queue& queue) {
-  const Switches::Port port = observed(world, plan);
-  port.at.settle(port.number, world.now());
-  queue.most = port.at.counters(port.number, 0).most_queue;
-  queue.histogram = histogram_of(world, plan);
-  for (size_t i = 0; i < before.size(); ++i) queue.histogram[i] -= before[i];
-  queue.p50 = fabric::queue_quantile(queue.histogram, 0.5);
-  queue.p99 = fabric::queue_quantile(queue.histogram, 0.99);
-  queue.p999 = fabric::queue_quantile(queue.histogram, 0.999);
+void read_queue(World& world, const Choice& choice, Result::Queue& queue) {
+  const Switches::Port port = world.bottleneck();
+  for (uint32_t lane = 0; lane < choice.lanes; ++lane) {
+    queue.most = std::max<uint64_t>(queue.most, port.at.counters(port.number, lane).most_queue);
+  }
+  queue.most += packet_bytes;  // the counter has the bytes that are ahead of a packet
+  queue.p50 = world.queue().quantile(0.5);
+  queue.p99 = world.queue().quantile(0.99);
+  queue.p999 = world.queue().quantile(0.999);
+  queue.histogram = world.queue().by_packets();
 }
 
 void read_counters(World& world, Result& result) {
   for (fabric::Switch& at : world.network().switches()->network().switches()) {
     for (uint32_t port = 0; port < at.settings().ports; ++port) {
       at.settle(port, world.now());
-      const fabric::LaneCounters& lane = at.counters(port, 0);
-      result.marked += lane.marked;
-      result.congested += lane.congested;
+      for (uint32_t lane = 0; lane < at.settings().lanes; ++lane) {
+        result.marked += at.counters(port, lane).marked;
+        result.congested += at.counters(port, lane).congested;
+      }
       for (const uint64_t drops : at.counters(port).drops) result.dropped += drops;
     }
   }
@@ -130,8 +121,8 @@ void read_flows(const World& world, const Plan& plan, const Choice& choice,
     }
     result.complete = result.complete && (choice.flow_bytes == 0 || one.finished != never);
     if (flow.fair_share > 0) {
-      result.off_fair =
-          std::max(result.off_fair, std::abs(out.bytes_per_second / (flow.fair_share * rate) - 1));
+      const double fair = flow.fair_share * rate * mtu / packet_bytes;
+      result.off_fair = std::max(result.off_fair, std::abs(out.bytes_per_second / fair - 1));
     }
     rates.push_back(out.bytes_per_second);
     result.flows.push_back(out);
@@ -157,10 +148,10 @@ Result run(const Plan& plan, const Choice& choice) {
   if (!ends && !plan.phases) go(world, plan.warm_up);
   Result result;
   const auto before = delivered(world);
-  const auto histogram = histogram_of(world, plan);
+  world.begin_samples();
   const Time from = world.now();
   plan.phases ? run_phases(world, choice, result) : go(world, plan.duration);
-  read_queue(world, plan, histogram, result.queue);
+  read_queue(world, choice, result.queue);
   read_flows(world, plan, choice, before, in_seconds(world.now() - from), result);
   read_counters(world, result);
   result.virtual_seconds = in_seconds(world.now() - world.begun());

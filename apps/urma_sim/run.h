@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "apps/urma_sim/scenario.h"
-#include "fabric/switch.h"
 
 namespace urma::apps::simulation {
 
@@ -18,11 +17,14 @@ struct Result {
     double seconds = 0;           // of a flow that has ended; 0: it has not
     double slowdown = 0;          // of a flow that has ended: its time / that of a flow alone
   };
-  // The queue at the measured port, in bytes, as packets found it on arrival.
+  // The queue of the measured port, in bytes, with the packet that is being sent. `most` is that of
+  // the whole run and of one lane, all others are of samples of all lanes.
   struct Queue {
-    uint32_t most = 0;
-    uint64_t p50 = 0, p99 = 0, p999 = 0;  // bounds: powers of two, minus 1
-    fabric::QueueHistogram histogram{};
+    uint64_t most = 0;
+    uint64_t p50 = 0, p99 = 0, p999 = 0;
+    std::vector<uint64_t> histogram = {};  // samples with 0 packets, up to 1, up to 2, and so on
+
+    static double packets(uint64_t bytes) { return static_cast<double>(bytes) / packet_bytes; }
   };
 
   std::string control;  // in effect

@@ -14,10 +14,14 @@ using Shape = Switches::Shape;
 
 constexpr uint64_t gigabit = 125'000'000;  // bytes per second
 constexpr uint32_t ack_bytes = 64;         // about, on the line
+constexpr int64_t most_over_ideal = 10;    // flows that end may take so much longer
 constexpr uint32_t leaf_hosts = 8, spines = 4;
+// From so many senders on, the first queue takes long to drain.
+constexpr uint32_t many_senders = 512;
 
-Duration sending_time(const Choice& choice, uint32_t bytes) {
-  return Duration(static_cast<int64_t>(1e9 * bytes / static_cast<double>(choice.bytes_per_second)));
+Duration sending_time(const Choice& choice, uint64_t bytes) {
+  return Duration(static_cast<int64_t>(1e9 * static_cast<double>(bytes) /
+                                       static_cast<double>(choice.bytes_per_second)));
 }
 
 // Returns the delay of each cable on a way of `cables` cables on which a packet and its
@@ -46,13 +50,13 @@ Plan base_plan(const Choice& choice) {
   Plan plan;
   plan.duration = choice.duration;
   plan.capacity = choice.bytes_per_second;
-  plan.warm_up = 40 * choice.rtt;
+  plan.warm_up = (choice.senders >= many_senders ? 240 : 40) * choice.rtt;
   plan.switches.shape = choice.shape;
   plan.switches.each_port.marking = marks_for(choice);
   plan.switches.each_port.queue_bytes = uint64_t{4} << 20;
   plan.switches.base_rtt = choice.rtt;
   plan.switches.packet_bytes = drivers::sim::packet_bytes(mtu);
-  plan.switches.histograms = true;
+  plan.switches.lanes = choice.lanes;
   plan.switches.seed = static_cast<uint32_t>(choice.seed);
   plan.switches.trunk = {choice.bytes_per_second, 1us};
   if (congestion::find_port_meter(choice.cc) != nullptr) plan.switches.meter = choice.cc;
@@ -200,7 +204,7 @@ constexpr Choice finite() {
   Choice choice = with(hundred, 16);
   choice.flow_bytes = 2 << 20;
   choice.message_bytes = 64 << 10;
-  choice.duration = 20ms;
+  choice.duration = {};
   return choice;
 }
 constexpr Choice small_messages() {
@@ -220,9 +224,9 @@ std::span<const Scenario> scenarios() {
   static const std::vector<Shape> only_star{Shape::star};
   static const std::vector<Shape> only_parking{Shape::parking};
   static const std::vector<Scenario> all{
-      {"I1", "incast: all send to one, without an end", wide, hundred, 128, incast},
-      {"I2", "the same at 400 Gb/s with round trips of 4 us", wide, four_hundred(), 128, incast},
-      {"I3", "incast of flows that end", wide, finite(), 128, incast},
+      {"I1", "incast: all send to one, without an end", wide, hundred, 1000, incast},
+      {"I2", "the same at 400 Gb/s with round trips of 4 us", wide, four_hundred(), 1000, incast},
+      {"I3", "incast of flows that end", wide, finite(), 1000, incast},
       {"J1", "flows join and leave, one in each 100 round trips", only_star, small_messages(), 16,
        joins},
       {"L1", "a parking lot: one flow over three hops, and 1, 2 and 4 over one of them",
@@ -230,11 +234,23 @@ std::span<const Scenario> scenarios() {
       {"M1", "incast with round trips of a half, one and four times --rtt", only_star,
        longer(with(hundred, 6)), 126, mixed},
       {"X1", "incast over a switch, and then a slower one without port meters", only_parking,
-       with(hundred, 8), 64, foreign_hop},
-      {"X2", "incast over a switch without port meters and marks", wide, hundred, 128, no_switch},
-      {"X3", "incast over a switch that only marks, by ECN", wide, hundred, 128, only_marks},
+       with(hundred, 8), 128, foreign_hop},
+      {"X2", "incast over a switch without port meters and marks", wide, hundred, 1000, no_switch},
+      {"X3", "incast over a switch that only marks, by ECN", wide, hundred, 1000, only_marks},
   };
   return all;
+}
+
+Plan plan_of(const Scenario& scenario, const Choice& choice) {
+  Plan plan = scenario.plan(choice);
+  for (size_t i = 0; i < plan.flows.size(); ++i) {
+    plan.hosts[plan.flows[i].from].lane = static_cast<uint32_t>(i % choice.lanes);
+  }
+  if (choice.flow_bytes > 0 && choice.duration == Duration{}) {
+    plan.duration = most_over_ideal *
+                    (choice.rtt + sending_time(choice, plan.flows.size() * choice.flow_bytes));
+  }
+  return plan;
 }
 
 }  // namespace urma::apps::simulation

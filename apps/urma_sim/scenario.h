@@ -22,7 +22,8 @@ struct Choice {
   Duration rtt{};                 // without queues, between two hosts
   uint64_t message_bytes = 0;     // of each write
   uint64_t flow_bytes = 0;        // 0: a flow has no end
-  Duration duration{};            // that is measured
+  Duration duration{};            // that is measured; none if flows end
+  uint32_t lanes = 1;             // of switches; the hosts that send take them in turn
   uint64_t seed = 1;
 
   double bdp() const {
@@ -43,6 +44,7 @@ struct Flow {
 struct HostCable {
   uint64_t bytes_per_second = 0;
   Duration delay{};
+  uint32_t lane = 0;  // of what the host sends
 };
 
 // Everything that a run needs.
@@ -68,9 +70,13 @@ struct Scenario {
 };
 
 std::span<const Scenario> scenarios();
+// Returns the scenario's plan, with lanes for hosts and a duration for flows that end.
+Plan plan_of(const Scenario& scenario, const Choice& choice);
 
-// The largest payload of a packet.
+// The largest payload of a packet, and the bytes of such a packet of a write on the line: with
+// RTPH, BTAH, MAETAH, TVETAH and ICRC.
 inline constexpr uint32_t mtu = 4096;
+inline constexpr uint32_t packet_bytes = mtu + 16 + 8 + 16 + 4 + 4;
 // J1: one flow joins, or later leaves, in each period of so many round trips.
 inline constexpr int64_t phase_rounds = 100;
 

@@ -17,6 +17,8 @@ constexpr const char* network_name = "urma_sim";
 constexpr uint64_t outstanding_bytes = uint64_t{8} << 20;
 constexpr uint64_t most_berths = 512, least_berths = 8;
 constexpr Duration patience = 1s;
+// Not a divisor of times at which packets may arrive together.
+constexpr Duration between_samples = 101ns;
 
 uint32_t berths_for(uint64_t message_bytes) {
   return static_cast<uint32_t>(
@@ -24,8 +26,8 @@ uint32_t berths_for(uint64_t message_bytes) {
 }
 
 std::string device_of(const HostCable& cable) {
-  return fmt::format("sim:{}?rate={}Kbit&delay={}ns&queue=4M&mtu={}", network_name,
-                     cable.bytes_per_second / 125, cable.delay.count(), mtu);
+  return fmt::format("sim:{}?rate={}Kbit&delay={}ns&queue=4M&mtu={}&sl={}", network_name,
+                     cable.bytes_per_second / 125, cable.delay.count(), mtu, cable.lane);
 }
 
 }  // namespace
@@ -46,20 +48,20 @@ World::World(const Plan& plan, const Choice& choice)
   }
   for (const Flow& flow : plan.flows) {
     Device& from = hosts_[flow.from].device;
-    Jetty jetty = must(from.jetty({.berths = berths_for(choice.message_bytes)}), "making a Jetty");
+    Jetty jetty = must(from.jetty({.berths = berths_for(choice.message_bytes), .inline_bytes = 0}),
+                       "making a Jetty");
     senders_.push_back({std::move(jetty), must(from.import(hosts_[flow.to].segment.descriptor()),
                                                "importing memory")});
   }
 }
 
+// One flow after the other, so that each measures its round trip without queues.
 void World::connect() {
   for (Sender& sender : senders_) {
     const std::span<const std::byte> first = std::span(data_).first(1);
     if (sender.jetty.post(write(first, sender.target.segment)) != 1) {
       throw Failure(Exit::error, "connecting: a flow could not write. Fix: report this");
     }
-  }
-  for (Sender& sender : senders_) {
     const auto ended = sender.jetty.wait(patience);
     if (ended.empty() || !ended[0].ok()) {
       throw Failure(Exit::error,
@@ -106,9 +108,32 @@ void World::collect(uint32_t flow) {
   }
 }
 
-// Looks at the flows eight times in a round trip, and at least once in a microsecond.
+// Runs until this time or the next event, and samples the queue at regular times.
+void World::advance(Time until) {
+  network_->step(std::min(until, next_sample_));
+  if (now() < next_sample_) return;
+  const Switches::Port port = bottleneck();
+  port.at.settle(port.number, now());
+  uint64_t bytes = 0;
+  for (uint32_t lane = 0; lane < choice_.lanes; ++lane) {
+    bytes += port.at.queue_bytes(port.number, lane);
+  }
+  queue_.add(bytes);
+  next_sample_ = now() + between_samples;
+}
+
+Switches::Port World::bottleneck() {
+  Switches& switches = *network_->switches();
+  if (!plan_.trunk) return switches.port_to(plan_.observed);
+  return {switches.network().switch_at(plan_.trunk->node), plan_.trunk->port};
+}
+
+// Looks at the flows eight times in a round trip and at least once in a microsecond; if there are
+// many, less often, because each look takes time.
 bool World::run(Duration time) {
-  const Duration each = std::min<Duration>(std::max<Duration>(choice_.rtt / 8, 100ns), 1us);
+  constexpr size_t many = 64;
+  const Duration few = std::min<Duration>(std::max<Duration>(choice_.rtt / 8, 100ns), 1us);
+  const auto each = few * static_cast<int64_t>(std::max<size_t>(senders_.size() / many, 1));
   const Time until = now() + time;
   while (now() < until) {
     for (uint32_t i = 0; i < senders_.size(); ++i) {
@@ -117,7 +142,7 @@ bool World::run(Duration time) {
       feed(i);
     }
     const Time next = std::min(until, now() + each);
-    while (now() < next) network_->step(next);
+    while (now() < next) advance(next);
     if (interrupted()) return false;
     if (choice_.flow_bytes > 0 && finished()) break;
   }

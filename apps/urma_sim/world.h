@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/urma_sim/queue_samples.h"
 #include "apps/urma_sim/scenario.h"
 #include "drivers/sim/network.h"
 #include "urma/urma.hpp"
@@ -39,6 +40,11 @@ class World {
   // Returns the control that the devices use, and why if it is not the one that was asked for.
   Setting control();
   drivers::sim::Network& network() { return *network_; }
+  // The port whose queue is measured.
+  Switches::Port bottleneck();
+  // Samples of its queue, all lanes together, since the last call of `begin_samples`.
+  const QueueSamples& queue() const { return queue_; }
+  void begin_samples() { queue_ = {}; }
 
  private:
   struct Host {
@@ -52,6 +58,7 @@ class World {
   };
 
   bool has_left(uint32_t flow);
+  void advance(Time until);
   void feed(uint32_t flow);
   void collect(uint32_t flow);
 
@@ -62,6 +69,8 @@ class World {
   std::vector<Host> hosts_;
   std::vector<Sender> senders_;
   std::vector<Progress> progress_;
+  QueueSamples queue_;
+  Time next_sample_{};
   Time begun_ = never;
 };
 

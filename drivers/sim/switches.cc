@@ -36,8 +36,7 @@ fabric::SwitchSettings each_switch(const Switches::Settings& settings) {
           .buffer_bytes = uint64_t{1} << 40,
           .meter = settings.meter,
           .base_rtt = settings.base_rtt,
-          .seed = settings.seed * 1000,
-          .histograms = settings.histograms};
+          .seed = settings.seed * 1000};
 }
 
 }  // namespace

@@ -37,7 +37,6 @@ class Switches final : private fabric::Watcher {
     Duration base_rtt{8000};          // for the meters
     uint32_t packet_bytes = 9216;     // the largest packet; for the meters, too
     uint32_t seed = 0;
-    bool histograms = false;  // of queues
   };
   // Settings that `topology=` can have.
   static constexpr uint32_t most_hosts = 8192;

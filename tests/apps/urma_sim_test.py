@@ -11,7 +11,7 @@ PROGRAM = sys.argv[1]
 SHORT = ("--duration", "400")
 # The fields of schema urma_sim/1.
 KEYS = """schema scenario topology cc cc_in_effect meter hosts senders bits_per_second rtt_us
-message_bytes flow_bytes seed complete utilisation jain off_fair last_over_ideal completion_us
+message_bytes lanes flow_bytes seed complete utilisation jain off_fair last_over_ideal completion_us
 slowdown join_rounds leave_rounds queue marked congested dropped packets retransmitted timeouts
 flows trace_hash virtual_us seconds virtual_us_per_second""".split()
 
@@ -35,11 +35,11 @@ def test_each_incast_without_an_end():
                             ("X2", "none"), ("X3", "none")):
         result = simulated("--scenario", scenario, "--cc", "caqm_r", *SHORT)
         assert result["meter"] == meter, result
-        assert result["utilisation"] > 0.7 and result["utilisation"] < 1, result
+        assert 0.7 < result["utilisation"] < 0.989, result
         assert result["jain"] > 0.5, result
         assert result["retransmitted"] == 0 and result["dropped"] == 0, result
         histogram = result["queue"]["histogram"]
-        assert sum(row["packets"] for row in histogram) > 100, result
+        assert sum(row["samples"] for row in histogram) > 1000, result
         assert (result["congested"] > 0) == (meter != "none"), result
 
 
@@ -59,6 +59,7 @@ def test_flows_that_end():
     for flow in result["flows"]:
         assert flow["completion_us"] > 0 and flow["slowdown"] >= 1, flow
     assert result["slowdown"]["p50"] <= result["slowdown"]["p99"] <= result["slowdown"]["most"]
+    assert simulated("--scenario", "I3", "--cc", "caqm_r")["complete"]
     late = simulated("--scenario", "I3", "--duration", "20")
     assert not late["complete"] and late["slowdown"]["p50"] is None, late
 
@@ -83,14 +84,28 @@ def test_a_parking_lot():
     result = simulated("--scenario", "L1", "--cc", "caqm_r")
     assert result["topology"] == "parking" and len(result["flows"]) == 8, result
     assert result["flows"][0]["fair_share"] == 0.2
-    # 12 % in bytes on the cable, of which 98.8 % are payload.
-    assert result["off_fair"] < 0.13, result
+    assert result["off_fair"] <= 0.12, result
 
 
 def test_two_tiers():
     result = simulated("--scenario", "I1", "--cc", "caqm_r", "--topology", "leaf_spine",
                        "--senders", "12", *SHORT)
     assert result["utilisation"] > 0.7 and result["dropped"] == 0, result
+
+
+def test_lanes():
+    """The highest lane has the line, and the others wait in short queues, one in each lane."""
+    result = simulated("--scenario", "I1", "--cc", "caqm_r", "--lanes", "2")
+    rates = [flow["bits_per_second"] for flow in result["flows"]]
+    assert min(rates[1::2]) > 10 * max(rates[0::2]) > 0, result
+    assert result["utilisation"] > 0.9 and result["dropped"] == 0, result
+    assert result["queue"]["most_packets"] < 50, result
+
+
+def test_many_that_begin_at_once():
+    """Only the first packets of all queue at a port that was idle before."""
+    result = simulated("--scenario", "I1", "--cc", "caqm_r", "--senders", "128", *SHORT)
+    assert 120 < result["queue"]["most_packets"] <= 136, result
 
 
 def test_the_order_of_controls():
@@ -123,7 +138,8 @@ def test_bad_options():
                            (("--scenario", "I1", "--flow", "1M"), "--scenario I3"),
                            (("--scenario", "I3", "--flow", "100K"), "multiple of --message"),
                            (("--scenario", "I1", "--rate", "fast"), "100Mbit to 800Gbit"),
-                           (("--scenario", "I1", "--senders", "0"), "1 to 128")):
+                           (("--scenario", "I1", "--senders", "0"), "1 to 1000"),
+                           (("--scenario", "I1", "--lanes", "17"), "1 to 16")):
         done = run(*arguments)
         assert done.returncode == 2 and not done.stdout, done
         assert done.stderr.startswith("urma_sim: ") and fix in done.stderr, done

@@ -195,6 +195,19 @@ TEST_CASE("what a port grants at once is at most what it can send more in a roun
   CHECK(granted <= 100);
 }
 
+TEST_CASE("a port grants nothing to the later ones of many that begin at once") {
+  CaqmRMeter meter(gigabyte);
+  Time now{};
+  load(meter, now, 1, 1e7, 10);
+  int granted = 0;
+  for (int i = 0; i < 100; ++i) {
+    granted += meter.arrive(now, 1000, 0, {.increase = true, .hint = rate_code(1e7, 0.5)}).increase;
+  }
+  // Half of the 100 packets that leave in a round trip.
+  CHECK(granted >= 48);
+  CHECK(granted <= 51);
+}
+
 TEST_CASE("a full port refuses a flow below its fair rate until others have slowed down") {
   CaqmRMeter meter(gigabyte);
   Time now{};
