@@ -31,7 +31,7 @@ class Routes {
   // A port is avoided while its other end does not answer: packets then leave through it only if no
   // other port of equal cost is up.
   void avoid(uint32_t port, bool avoided) { avoided_[port] = avoided; }
-  bool avoided(uint32_t port) const { return avoided_[port]; }
+  bool avoided(uint32_t port) const { return avoided_[port] != 0; }
 
   // Returns the port that has claimed the address, or `none`.
   uint32_t owner(uint32_t address) const {
@@ -58,7 +58,7 @@ class Routes {
   uint32_t ports_;
   std::vector<Group> groups_;
   std::vector<uint16_t> members_;
-  std::vector<bool> avoided_;  // by port
+  std::vector<uint8_t> avoided_;  // 0 or 1, by port
 };
 
 }  // namespace urma::fabric

@@ -21,6 +21,18 @@ double chance_of(uint64_t seed, uint64_t packet) {
   return static_cast<double>(mix_bits(mix_bits(seed + 1) ^ packet) >> 11) * 0x1p-53;
 }
 
+// Returns one of the ports for which `leads` returns true, the same one for a hash; or
+// Routes::none. Seldom needed, so it costs the other packets nothing.
+template <class Leads>
+[[gnu::noinline]] uint32_t one_of(std::span<const uint16_t> ports, uint64_t hash,
+                                  const Leads& leads) {
+  const auto left = static_cast<size_t>(std::count_if(ports.begin(), ports.end(), leads));
+  if (left == 0) return Routes::none;
+  uint32_t skip = scaled(mix_bits(hash), left);
+  return *std::find_if(ports.begin(), ports.end(),
+                       [&](uint16_t port) { return leads(port) && skip-- == 0; });
+}
+
 // The meter must exist.
 const congestion::PortMeterKind& kind_of(const SwitchSettings& settings) {
   const congestion::PortMeterKind* const kind = congestion::find_port_meter(settings.meter);
@@ -182,18 +194,13 @@ uint32_t Switch::choose(const Packet& packet) const {
       mix_bits(mix_bits(addresses ^ uint64_t{packet.lbf} << 48) ^ mix_bits(settings_.seed + 1) ^
                (packet.per_packet ? arrivals_ : 0));
   const uint32_t first = ports[scaled(hash, ports.size())];
-  for (const bool avoided_too : {false, true}) {
-    const auto leads = [&](uint32_t port) {
-      return ports_[port].up && (avoided_too || !routes_.avoided(port));
-    };
-    if (leads(first)) return first;
-    const auto left = static_cast<size_t>(std::count_if(ports.begin(), ports.end(), leads));
-    if (left == 0) continue;
-    uint32_t skip = scaled(mix_bits(hash), left);
-    return *std::find_if(ports.begin(), ports.end(),
-                         [&](uint16_t port) { return leads(port) && skip-- == 0; });
-  }
-  return first;
+  const auto up = [&](uint32_t port) { return ports_[port].up; };
+  const auto leads = [&](uint32_t port) { return up(port) && !routes_.avoided(port); };
+  if (leads(first)) return first;
+  const uint32_t answers = one_of(ports, hash, leads);
+  if (answers != Routes::none) return answers;
+  const uint32_t silent = up(first) ? first : one_of(ports, hash, up);
+  return silent != Routes::none ? silent : first;
 }
 
 // Departures are counted only at the port of the packet. So the other queues may be shorter than
