@@ -53,7 +53,7 @@ class ChunkQueue {
 
   bool empty() const { return size_ == 0; }
   uint32_t size() const { return size_; }
-  T& front(Pool& pool) { return pool.at(head_).at(head_offset_); }
+  T& front(Pool& pool) const { return pool.at(head_).at(head_offset_); }
   T& back(Pool& pool) { return pool.at(tail_).at((head_offset_ + size_ - 1) % PerChunk); }
   Cursor begin(Pool& pool) { return Cursor(&pool, head_, head_offset_, size_); }
 

@@ -128,7 +128,9 @@ void CaqmRMeter::advance(Time now, uint64_t queue_bytes) {
   if (first) return;
   counts_ = {};
   counted_ = arrived_ = refused_ = capped_ = granted_ = 0;
-  load_ = refused_flows_ = capped_load_ = growth_ = tokens_ = 0;
+  load_ = refused_flows_ = capped_load_ = growth_ = 0;
+  // A sender of one packet in a longer round trip would otherwise be refused each time.
+  tokens_ = packet_;
   flows_ = excess_ = 1;
   set_fair(utilisation * rate_);
 }

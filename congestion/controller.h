@@ -19,6 +19,12 @@ struct Sent {
   uint64_t inflight_bytes;  // before this packet
 };
 
+// A packet that `request` was called for is written, and has fewer bytes than were foreseen.
+struct Written {
+  uint64_t number;  // as in `Sent`
+  uint32_t unused_bytes;
+};
+
 // The report of one acknowledgement about the packets that arrived since the one before.
 struct Feedback {
   uint32_t marked_packets = 0;  // with C
@@ -82,6 +88,9 @@ class Controller {
   // Called once for each packet that leaves, retransmissions included. Returns what the packet asks
   // of the switches, and sets `not_before` to when the next one may leave.
   virtual Signal request(const Sent& event) = 0;
+  // A controller that paces lets the next packet leave earlier. Otherwise small packets would leave
+  // at a part of its rate, and never fill its window.
+  virtual void correct(const Written&) {}
   virtual void handle(const Acknowledged& event) = 0;
   virtual void handle(const Lost& event) = 0;
   virtual void handle(const Notified& event) = 0;

@@ -48,6 +48,10 @@ Signal Dcqcn::request(const Sent& event) {
   return {};
 }
 
+void Dcqcn::correct(const Written& event) {
+  next_ -= duration_of(event.unused_bytes / double{rate_});
+}
+
 void Dcqcn::pass_periods(Time now) {
   if (rate_period_ == Time::min()) alpha_period_ = rate_period_ = now;
   for (int i = 0; i < most_periods && now - alpha_period_ >= alpha_period; ++i) {

@@ -13,6 +13,7 @@ class Dcqcn final : public Controller {
   explicit Dcqcn(const Settings& settings);
 
   Signal request(const Sent& event) override;
+  void correct(const Written& event) override;
   void handle(const Acknowledged&) override {}
   void handle(const Lost& event) override;
   void handle(const Notified& event) override;

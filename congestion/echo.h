@@ -24,7 +24,7 @@ class Echo {
       marks_ = static_cast<uint8_t>(std::min(marks_ + 1, 0xff));
       last_hop_ = last_hop_ || signal.last_hop;
     } else if (signal.increase) {
-      const uint32_t units = needs == Needs::rates ? bytes / hint_unit : signal.hint;
+      const uint32_t units = needs == Needs::rates ? units_of(bytes) : signal.hint;
       sum_ = static_cast<uint16_t>(std::min(sum_ + units, 0xffffu));
       increase_ = true;
     }
@@ -54,6 +54,10 @@ class Echo {
 
  private:
   static constexpr uint8_t most_ecn_marks = 31;
+
+  // Rounded up, because a packet may be smaller than a unit. A sender adds no more than the bytes
+  // that are acknowledged.
+  static uint32_t units_of(uint32_t bytes) { return (bytes + hint_unit - 1) / hint_unit; }
 
   uint16_t sum_ = 0;  // hint units
   uint8_t marks_ = 0;

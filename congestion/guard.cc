@@ -102,16 +102,22 @@ bool Guarded::in_use(uint64_t inflight_bytes) const {
   return static_cast<double>(inflight_bytes) * 2 >= window_;
 }
 
+// Returns how much later the next packet leaves because of so many bytes of this one. Senders of
+// less than a packet would stay in step with each other for long. Two gaps together are exact, so
+// that what chance adds does not accumulate.
+Duration Guarded::gap(double bytes, uint64_t number) const {
+  const double drawn = chance_of(seed_, number / 2);
+  const double jitter = window_ >= packet_ ? 1 : number % 2 == 0 ? 0.5 + drawn : 1.5 - drawn;
+  return duration_of(bytes / bytes_per_second() * jitter);
+}
+
 Signal Guarded::request(const Sent& event) {
-  const double gap = event.bytes / bytes_per_second();
-  // Senders of less than a packet would stay in step with each other for long. Two gaps together
-  // are exact, so that what chance adds does not accumulate.
-  const double drawn = chance_of(seed_, event.number / 2);
-  const double jitter = window_ >= packet_ ? 1 : event.number % 2 == 0 ? 0.5 + drawn : 1.5 - drawn;
   const Time earliest = event.now - Duration(lateness_ns_);
-  next_ = std::max(next_, earliest) + duration_of(gap * jitter);
+  next_ = std::max(next_, earliest) + gap(event.bytes, event.number);
   return ask(event, !event.again);
 }
+
+void Guarded::correct(const Written& event) { next_ -= gap(event.unused_bytes, event.number); }
 
 void Guarded::spread(Time now) {
   const double gap = packet_ / bytes_per_second();

@@ -17,6 +17,7 @@ class Guarded : public Controller {
   explicit Guarded(const Settings& settings);
 
   Signal request(const Sent& event) final;
+  void correct(const Written& event) final;
   void handle(const Acknowledged& event) final;
   void handle(const Lost& event) final;
   void handle(const Notified& event) final;
@@ -56,6 +57,7 @@ class Guarded : public Controller {
   void note_marks(const Acknowledged& event, const Feedback& feedback);
   void increase_alone(const Acknowledged& event);
   double careful_growth(double bytes) const;
+  Duration gap(double bytes, uint64_t number) const;
   void hold_back(const Acknowledged& event, const Feedback& feedback, double before);
   double foreign_delay(const Acknowledged& event, const Feedback& feedback) const;
   double target_delay() const;

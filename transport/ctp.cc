@@ -101,13 +101,14 @@ Ctp::Pulled Ctp::pull(std::span<TxFrame* const> frames, Time now) {
   uint32_t requests = 0;
   bool full = false;
   while (out.count < std::min(frames.size(), Burst::capacity)) {
-    OfferQueue* const queue = next_queue(requests);
-    if (queue == nullptr) break;
-    const OfferedSlice what = queue->front(shared_.offered);
+    const std::optional<Class> from = next_class(requests);
+    if (!from) break;
+    OfferQueue& queue = offered_[static_cast<unsigned>(*from)];
+    const OfferedSlice what = queue.front(shared_.offered);
     full = !begin_packet(*frames[out.count], what.bytes);
     if (full) break;
-    queue->pop(shared_.offered);
-    const bool answer = queue == &offered_[static_cast<unsigned>(Class::answer)];
+    queue.pop(shared_.offered);
+    const bool answer = *from == Class::answer;
     requests += !answer;
     out.answers |= uint64_t{answer} << out.count;
     burst.slots[out.count] = {.slice = what.slice, .frame = frames[out.count]};

@@ -43,13 +43,20 @@ void PacketChannel::expect_answers(int32_t change, Time now) {
   awaited_ += static_cast<uint32_t>(change);
 }
 
-OfferQueue* PacketChannel::next_queue(uint32_t requests) {
-  OfferQueue& answers = offered_[static_cast<unsigned>(Class::answer)];
-  OfferQueue& asked = offered_[static_cast<unsigned>(Class::request)];
-  if (answers.empty()) return asked.empty() ? nullptr : &asked;
-  if (asked.empty()) return &answers;
+std::optional<Class> PacketChannel::next_class(uint32_t requests) const {
+  const OfferQueue& answers = offered_[static_cast<unsigned>(Class::answer)];
+  const OfferQueue& asked = offered_[static_cast<unsigned>(Class::request)];
+  if (answers.empty()) return asked.empty() ? std::nullopt : std::optional(Class::request);
+  if (asked.empty()) return Class::answer;
   const uint32_t packets = packets_of(asked.front(shared_.offered).bytes, facts_.packet_bytes);
-  return requests + packets <= requests_ahead ? &asked : &answers;
+  return requests + packets <= requests_ahead ? Class::request : Class::answer;
+}
+
+std::optional<uint32_t> PacketChannel::offered_payload() const {
+  const std::optional<Class> from = next_class(0);
+  if (!from) return std::nullopt;
+  const OfferedSlice& next = offered_[static_cast<unsigned>(*from)].front(shared_.offered);
+  return std::min(next.bytes, facts_.packet_bytes);
 }
 
 void PacketChannel::probe(Time now) {

@@ -82,10 +82,13 @@ class PacketChannel : public Channel {
   static constexpr uint32_t header_allowance = 96;
 
   bool any_offered() const { return !offered_[0].empty() || !offered_[1].empty(); }
-  // Returns the queue to take the next slice from, or null if both are empty. Answers go first,
+  // Returns of which class the next slice is, or nothing if none is offered. Answers go first,
   // except that a few packets of requests may precede them; `requests`: how many of these are in
   // this burst so far.
-  OfferQueue* next_queue(uint32_t requests);
+  std::optional<Class> next_class(uint32_t requests) const;
+  // Returns the payload bytes of the first packet of the slice that a new burst begins with, or
+  // nothing if none is offered.
+  std::optional<uint32_t> offered_payload() const;
   void hear(Time now) {
     last_heard_ = now;
     heard_ = true;

@@ -106,6 +106,48 @@ TEST_CASE("on a long path, the presumed round trip is not taken for a path witho
   CHECK(rounds(read(data, target.segment)) < 50);
 }
 
+// Keeps writing messages of this size over a switch. Returns how many end in a round trip.
+double messages_in_round(const std::string& control, const std::string& meter, size_t bytes) {
+  constexpr Duration round = 100us;
+  const std::string network = "small-" + control + "-" + meter + "-" + std::to_string(bytes);
+  const HostOptions options{
+      .network = "topology=star&rate=100Gbit&queue=4M&mark=1M&delay=25us&rtt=101us&meter=" + meter,
+      .jetty = {.berths = 512},
+      .device = {.congestion = control}};
+  const auto data = bytes_like(bytes);
+  auto [hosts, here, there, target] = SimPair(network, options, options);
+  const auto write_for = [&, &hosts = hosts, &here = here, &target = target](int rounds) {
+    const Time until = hosts.now() + rounds * round;
+    int ended = 0;
+    while (hosts.now() < until) {
+      while (here.jetty.post(write(data, target.segment)) == 1) continue;
+      for (const Completion& one : here.jetty.wait(until - hosts.now())) {
+        REQUIRE(name(one.status) == "ok");
+        ++ended;
+      }
+    }
+    return static_cast<double>(ended) / rounds;
+  };
+  write_for(20);
+  return write_for(10);
+}
+
+TEST_CASE("each control carries small messages as fast as aimd") {
+  for (const size_t bytes : {64, 512, 4096}) {
+    const double usual = messages_in_round("aimd", "none", bytes);
+    for (const std::string control : {"ldcp", "dcqcn", "caqm_r", "caqm_w"}) {
+      for (const std::string meter : {"none", "caqm_r", "caqm_w"}) {
+        if (meter != "none" && meter != control) continue;
+        const double carried = messages_in_round(control, meter, bytes);
+        CAPTURE(control, meter, bytes, carried, usual);
+        // ldcp begins with 32 packets, and adds one in a round trip.
+        const bool slow = control == "ldcp" && bytes == 4096;
+        CHECK(carried > (slow ? 32 : usual / 2));
+      }
+    }
+  }
+}
+
 TEST_CASE("dcqcn starts at the rate of the line, and does not flood a slow one") {
   // The window of the receiver is far larger than the queue.
   const Transfer slow = transfer("slow-dcqcn", "dcqcn", "rate=100Mbit&queue=64K&delay=50us", 8);

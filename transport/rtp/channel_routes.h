@@ -1,5 +1,6 @@
 #pragma once
 
+#include "transport/rtp/channel_departures.h"
 #include "transport/rtp/channel_reports.h"
 #include "transport/rtp/judged_routes.h"
 #include "transport/rtp/routes.h"
@@ -45,21 +46,7 @@ class ChannelRoutes {
     return several_ == nullptr ||
            (!several_->scheduler().changes_over() && several_->scheduler().any_room(bytes, now));
   }
-  // Returns whether packets may have to wait for their departure; whether any route permits a
-  // departure now; and when the first of those does that have room for the packet, or of all if
-  // `bytes` is 0.
-  bool paces() const { return several_ != nullptr && several_->windows().paces(); }
-  bool may_depart(Time now) const {
-    return several_ == nullptr || several_->scheduler().may_depart(now);
-  }
-  Time departure(uint32_t bytes) const {
-    return several_ == nullptr ? Time{} : several_->scheduler().departure(bytes);
-  }
-  // A packet is about to leave: a new one is counted as in flight already, another one is not.
-  // Returns what it asks switches for.
-  congestion::Signal depart(uint8_t route, const congestion::Sent& packet) const {
-    return several_ == nullptr ? congestion::Signal{} : several_->windows().depart(route, packet);
-  }
+  ChannelDepartures departures() const { return ChannelDepartures(several_); }
   // Called while a burst is put together: at its beginning, and for each lost packet in it.
   void begin_plan() const {
     if (several_ != nullptr) several_->windows().begin_plan();

@@ -34,20 +34,25 @@ class Pacer {
   // Writes the channel's window and pace.
   void view(ChannelView& out) const { view_controller(controller(), paces_, out); }
   // Returns whether packets may have to wait for their departure. Acknowledgements never do.
-  bool paces(ChannelRoutes routes) const { return paces_ || routes.paces(); }
+  bool paces(ChannelRoutes routes) const { return paces_ || routes.departures().paces(); }
   bool may_depart(ChannelRoutes routes, Time now) const {
-    return (!paces_ || now >= own_departure(now)) && routes.may_depart(now);
+    return (!paces_ || now >= own_departure(now)) && routes.departures().may_depart(now);
   }
   // Returns when the next packet may leave; in the past if no controller paces. `bytes`: the routes
   // that have no room for them do not count, unless it is 0.
   Time departure(ChannelRoutes routes, uint32_t bytes) const {
-    return std::max(paces_ ? own_departure({}) : Time{}, routes.departure(bytes));
+    return std::max(paces_ ? own_departure({}) : Time{}, routes.departures().departure(bytes));
   }
   // A packet is about to leave over this route. Returns what it asks of the switches: nothing if no
   // controller paces.
   congestion::Signal depart(ChannelRoutes routes, uint8_t route, const congestion::Sent& packet) {
     const congestion::Signal asked = paces_ ? controller().request(packet) : congestion::Signal{};
-    return routes.paces() ? routes.depart(route, packet) : asked;
+    return routes.departures().paces() ? routes.departures().depart(route, packet) : asked;
+  }
+  // A packet that `depart` was called for is smaller than foreseen.
+  void correct(ChannelRoutes routes, uint8_t route, const congestion::Written& packet) {
+    if (paces_) controller().correct(packet);
+    if (routes.departures().paces()) routes.departures().correct(route, packet);
   }
 
  private:

@@ -60,6 +60,9 @@ class RouteWindows {
   // A packet is about to leave on the route. A new packet is counted as in flight already. Returns
   // what it asks switches for.
   congestion::Signal depart(uint8_t route, congestion::Sent packet);
+  void correct(uint8_t route, const congestion::Written& packet) {
+    if (paces()) table_.window(route)->correct(packet);
+  }
   // Writes the route's window and pace.
   void view(uint8_t route, ChannelView& out) const {
     const congestion::Controller* const window = std::as_const(table_).window(route);

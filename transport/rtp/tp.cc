@@ -307,7 +307,14 @@ bool Tp::can_send_lost(Time now) const {
 bool Tp::can_send_new(Time now) const {
   if (sent_.lost_packets() > 0) return false;  // lost packets leave first
   if (pulling_.packets > 0) return window_open(pulling_.payload(facts_.packet_bytes), now);
-  return any_offered() && window_open(facts_.packet_bytes, now);
+  const std::optional<uint32_t> payload = offered_payload();
+  if (!payload || !window_open(*payload, now)) return false;
+  // A burst that fills the window asks for an acknowledgement, so small packets wait until several
+  // may leave. They do not wait for more than half of the window, which would stay unused.
+  const uint64_t window = pacer_.window_bytes();
+  const uint64_t least_room =
+      std::min<uint64_t>(facts_.packet_bytes + header_allowance, window / 2);
+  return sent_.inflight_bytes() + least_room <= window;
 }
 
 size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
@@ -339,7 +346,14 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
     const bool ask =
         paced ? plan.ends_route(i)
               : i + 1 == plan.count && (window_limited_ || plan.again || keep_alive_due_);
-    finish(burst.slots[i], *plan.remembered.packets[i], plan.remembered.psns[i], ask, now);
+    SentWindow::Packet& packet = *plan.remembered.packets[i];
+    const Psn psn = plan.remembered.psns[i];
+    const uint32_t foreseen = packet.bytes;
+    finish(burst.slots[i], packet, psn, ask, now);
+    if (paced && packet.bytes < foreseen) {
+      pacer_.correct(routes(), packet.route,
+                     {.number = psn.value, .unused_bytes = foreseen - packet.bytes});
+    }
   }
   keep_alive_due_ = false;
   routes().used(now);
@@ -424,15 +438,16 @@ void Tp::plan_new(Plan& plan, Time now) {
 }
 
 bool Tp::pick_slice(Plan& plan, Time now) {
-  OfferQueue* const from = next_queue(plan.requests);
-  if (from == nullptr) return false;
-  pulling_.what = from->front(pools().offered);
+  const std::optional<Class> from = next_class(plan.requests);
+  if (!from) return false;
+  OfferQueue& queue = offered_[static_cast<unsigned>(*from)];
+  pulling_.what = queue.front(pools().offered);
   pulling_.packets = static_cast<uint16_t>(packets_of(pulling_.what.bytes, facts_.packet_bytes));
   pulling_.next = 0;
   pulling_.route = routes().pick(pulling_.payload(facts_.packet_bytes) + header_allowance, now);
   pulling_.tpmsn = next_tpmsn_++ % Tpmsn::modulus;
-  from->pop(pools().offered);
-  if (from == &offered_[static_cast<unsigned>(Class::request)]) plan.requests += pulling_.packets;
+  queue.pop(pools().offered);
+  if (*from == Class::request) plan.requests += pulling_.packets;
   return true;
 }
 
@@ -521,8 +536,11 @@ Time Tp::next_deadline() const {
     // Questions and keep-alives leave even if windows are full, so they wait for the departure
     // alone.
     const bool any = keep_alive_due_ || (questions_due_ > 0 && sent_.lost_packets() > 0);
-    const uint32_t largest = facts_.packet_bytes + header_allowance;
-    at = std::min(at, pacer_.departure(routes(), any ? 0 : largest));
+    uint32_t payload = facts_.packet_bytes;
+    if (sent_.lost_packets() == 0) {
+      payload = pulling_.packets > 0 ? pulling_.payload(payload) : offered_payload().value_or(0);
+    }
+    at = std::min(at, pacer_.departure(routes(), any ? 0 : payload + header_allowance));
   }
   if (outstanding()) {
     at = std::min(at, last_heard_ + verdict_after);

@@ -318,6 +318,18 @@ TEST_CASE("an idle port forgets its flows") {
   CHECK(meter.flows() == 1);
 }
 
+TEST_CASE("a sender of one packet in a round trip that is long for the port may send more") {
+  CaqmRMeter meter(gigabyte);
+  Time now{};
+  int granted = 0;
+  for (int i = 0; i < 10; ++i) {
+    now += 10ms;
+    granted += meter.arrive(now, 1000, 0, {.increase = true, .hint = rate_code(1e5, 0.5)}).increase;
+  }
+  CHECK(granted >= 9);
+  CHECK_FALSE(load(meter, now, 2, 6e8, 10).increase);
+}
+
 TEST_CASE("the last port on the way says so when it names a rate") {
   for (const bool last : {false, true}) {
     PortSettings settings = gigabyte;

@@ -28,6 +28,13 @@ TEST_CASE("dcqcn starts at the line rate, and paces packets by its rate") {
   CHECK(dcqcn.allowance(Time(1s)).not_before == Time(1s) + 200ns);
 }
 
+TEST_CASE("a packet that is smaller than foreseen is paced by its size") {
+  Dcqcn dcqcn(forty_gigabits);
+  send(dcqcn, Time(1s));
+  dcqcn.correct({.number = 1, .unused_bytes = 500});
+  CHECK(dcqcn.allowance(Time(1s)).not_before == Time(1s) + 100ns);
+}
+
 TEST_CASE("the first notification halves the rate; alpha decays in each 55 us without one") {
   Dcqcn dcqcn(forty_gigabits);
   notify(dcqcn, Time(1s));

@@ -41,6 +41,12 @@ TEST_CASE("with rates, the bytes that were granted add up, and the least rate na
   CHECK(named.hint == 60);
 }
 
+TEST_CASE("with rates, a packet that is smaller than a unit of hints may grow the window, too") {
+  Echo echo;
+  echo.add(granted, 28, Needs::rates);
+  CHECK(echo.take(Needs::rates).hint == 1);
+}
+
 TEST_CASE("the longest queue is returned, and S if one packet had it") {
   Signal queued = granted;
   queued.switch_queue = 9;

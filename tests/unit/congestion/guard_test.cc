@@ -34,6 +34,33 @@ TEMPLATE_TEST_CASE("a sender begins with one packet in a round trip", "", CaqmR,
   CHECK(script.controller.allowance(script.now).not_before == script.now + 100us);
 }
 
+TEMPLATE_TEST_CASE("packets that are smaller than foreseen leave by their size", "", CaqmR, CaqmW) {
+  Script<TestType> script;
+  script.send();
+  script.controller.correct({.number = script.number, .unused_bytes = 700});
+  CHECK(script.controller.allowance(script.now).not_before == script.now + 30us);
+}
+
+// With less than a packet, gaps are drawn.
+TEMPLATE_TEST_CASE("of a small window, each two gaps of corrected packets are exact", "", CaqmR,
+                   CaqmW) {
+  Script<TestType> script;
+  for (int i = 0; i < 20; ++i) {
+    script.now += 1ms;
+    script.acknowledge(alone, 1ms);
+  }
+  REQUIRE(script.window() < 1000);
+  script.now += 1s;
+  const double each = 300 / script.controller.bytes_per_second();
+  script.number = 1;
+  for (int i = 0; i < 2; ++i) {
+    script.send();
+    script.controller.correct({.number = script.number, .unused_bytes = 700});
+  }
+  const Duration both = script.controller.allowance(script.now).not_before - script.now;
+  CHECK(std::fabs(congestion::seconds(both) / (2 * each) - 1) < 1e-3);
+}
+
 TEMPLATE_TEST_CASE("without a switch the window doubles until a queue stands, then grows slowly",
                    "", CaqmR, CaqmW) {
   Script<TestType> script;

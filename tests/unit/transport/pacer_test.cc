@@ -27,6 +27,9 @@ class NotingController final : public congestion::Controller {
     next_ = packet.now + 10us;
     return {};
   }
+  void correct(const congestion::Written& packet) override {
+    next_ -= Duration(packet.unused_bytes);
+  }
   void handle(const congestion::Acknowledged&) override {}
   void handle(const congestion::Lost&) override { ++noted.losses; }
   void handle(const congestion::Notified&) override {}
@@ -65,6 +68,8 @@ TEST_CASE("pacer: the next packet waits for the departure that the controller na
     CHECK(pacer.departure(only_path, 0) == now + 10us);
     CHECK_FALSE(pacer.may_depart(only_path, now + 9999ns));
     CHECK(pacer.may_depart(only_path, now + 10us));
+    pacer.correct(only_path, 0, {.number = 1, .unused_bytes = 100});
+    CHECK(pacer.departure(only_path, 0) == now + 9900ns);
     pacer.handle(congestion::Lost{.now = now, .rtt = 1us, .bytes = 100, .timed_out = false});
   }
   CHECK(noted.requests == 1);

@@ -245,6 +245,30 @@ TEST_CASE("the windows and the frames bound how many packets leave") {
   CHECK(few_bytes.sender.leave(few_bytes.now).size() == 3);
 }
 
+TEST_CASE("small packets fill at least half of a window of one packet") {
+  constexpr uint32_t small = 100;
+  TwoEnds ends(64, tp_most_bytes);
+  auto offer_one = [&, slot = 0u]() mutable { ends.sender.offer(slot++, small); };
+  // One after the other, as a controller that paces lets them leave.
+  std::vector<fuzz::Packet> packets;
+  for (offer_one(); ends.sender.tp.wants_to_send(ends.now); offer_one()) {
+    const auto some = ends.sender.leave(ends.now, 1);
+    REQUIRE(some.size() == 1);
+    packets.push_back(some[0]);
+  }
+  const uint64_t full = view_of(ends).inflight_bytes;
+  CHECK(full >= tp_most_bytes / 2);
+  CHECK(full <= tp_most_bytes);
+
+  // The window is free again, and is filled as before.
+  ends.carry(packets);
+  ends.acknowledge();
+  for (offer_one(); ends.sender.tp.wants_to_send(ends.now); offer_one()) {
+    REQUIRE(ends.sender.leave(ends.now, 1).size() == 1);
+  }
+  CHECK(view_of(ends).inflight_bytes >= tp_most_bytes / 2);
+}
+
 TEST_CASE("a slice that is withdrawn leaves as filler, which leaves no hole in the numbers") {
   TwoEnds ends;
   for (uint32_t slot = 0; slot < 3; ++slot) ends.sender.offer(slot, 100);
