@@ -25,7 +25,6 @@ constexpr bool is_atomic(Atomic what, Update update) {
 constexpr bool is_atomic_width(uint64_t bytes) {
   return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
 }
-constexpr bool updates(Atomic what) { return what == Atomic::store || what == Atomic::load; }
 constexpr uint32_t operands_of(Atomic what) { return what == Atomic::compare_swap ? 2 : 1; }
 
 // Executes an atomic with this processor's instructions on the aligned word at `word`, which other

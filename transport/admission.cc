@@ -8,7 +8,7 @@
 namespace urma::transport {
 
 bool Admission::is_for_another(const ArrivedSetup& open) const {
-  const Settings& settings = device_.settings;
+  const Settings& settings = common_.settings;
   const Eid& destination = open.addresses.destination;
   const uint64_t life = open.message.to_life;
   return (!(destination == Eid{}) && !(destination == settings.eid)) ||
@@ -19,13 +19,13 @@ bool Admission::is_malformed(const ArrivedSetup& open) const {
   const SetupMessage& message = open.message;
   const Eid& source = open.addresses.source;
   return message.from_life == 0 || message.from_tpn == 0 || message.attempt == 0 ||
-         !is_mtu(message.mtu_log2) || source == Eid{} || source == device_.settings.eid;
+         !is_mtu(message.mtu_log2) || source == Eid{} || source == common_.settings.eid;
 }
 
 void Admission::handle_open(const ArrivedSetup& open) {
   const SetupMessage& message = open.message;
   const Eid& source = open.addresses.source;
-  Counters& counters = device_.counters;
+  Counters& counters = common_.counters;
   if (message.version != setup_version) return refuse(open, SetupReason::version);
   if (is_for_another(open)) return refuse(open, SetupReason::restarted);
   if (is_malformed(open)) return ignore(counters.malformed);
@@ -41,7 +41,7 @@ void Admission::handle_open(const ArrivedSetup& open) {
     return ignore(counters.setup_late);
   }
   // If both ends ask at the same time, only the OPEN of the end with the lower EID is answered.
-  if (peer != nullptr && peer->opening && device_.settings.eid < peer->eid) {
+  if (peer != nullptr && peer->opening && common_.settings.eid < peer->eid) {
     return ignore(counters.setup_declined);
   }
   if (belongs_to_another(open)) return ignore(counters.wrong_source);
@@ -70,7 +70,7 @@ void Admission::accept_again(const Peer& peer, const ArrivedSetup& open) {
 void Admission::refuse(const ArrivedSetup& open, SetupReason reason) {
   SetupMessage refusal = outbox_.ours(SetupType::refuse);
   refusal.reason = reason;
-  ++device_.counters.setup_refused;
+  ++common_.counters.setup_refused;
   outbox_.answer(open, refusal);
 }
 
@@ -99,7 +99,7 @@ bool Admission::needs_cookie(const Eid& eid) {
 }
 
 void Admission::admit(Peer* peer, const ArrivedSetup& open) {
-  const uint32_t mtu = std::min(1u << open.message.mtu_log2, device_.settings.mtu);
+  const uint32_t mtu = std::min(1u << open.message.mtu_log2, common_.settings.mtu);
   if (!acquainted(peer, open)) return refuse(open, SetupReason::restarted);
   if (peer == nullptr) {
     peer = links_.create(open.addresses.source, open.from, Incarnation(open.message.from_life),
@@ -137,8 +137,8 @@ void Admission::welcome(Peer& peer, const ArrivedSetup& open, uint8_t mtu_log2) 
   peer.their_number = message.acquaintance();
   if (peer.channel != nullptr) links_.end_channel(peer, Why::silent, open.now);
   links_.bind_life(peer, Incarnation(message.from_life), open.now);
-  peer.tpn = tpns_.draw(device_.entropy);
-  peer.first_psn = device_.entropy.below(Psn::modulus);
+  peer.tpn = tpns_.draw(common_.entropy);
+  peer.first_psn = common_.entropy.below(Psn::modulus);
   peers_.begin_half_open(peer);
   peers_.arm(peer, open.now + Peers::half_open_limit);
   const ReportOffer offer = outbox_.offer_to(message);
@@ -160,7 +160,7 @@ void Admission::probe_longest_silent(Time now) {
   PacketChannel* const longest = medium_.longest_silent();
   if (longest == nullptr) return;
   if (!longest->silent()) return longest->probe(now);
-  ++device_.counters.channels_lost;
+  ++common_.counters.channels_lost;
   links_.end_channel(*peers_.find(longest->peer()), Why::silent, now);
 }
 

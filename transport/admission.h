@@ -11,15 +11,15 @@ namespace urma::transport {
 // a cookie. Only the thread that runs the engine calls it.
 class Admission {
  public:
-  Admission(const Device& device, const SetupParts& parts, SetupOutbox& outbox)
-      : device_(device),
+  Admission(const Common& common, const SetupParts& parts, SetupOutbox& outbox)
+      : common_(common),
         peers_(parts.peers),
         tpns_(parts.tpns),
         paths_(parts.paths),
         medium_(parts.medium),
         outbox_(outbox),
         links_(parts.links),
-        cookies_(device.entropy) {}
+        cookies_(common.entropy) {}
 
   void handle_open(const ArrivedSetup& open);
   // The timer of a half-open peer has fired.
@@ -40,7 +40,7 @@ class Admission {
   void welcome(Peer& peer, const ArrivedSetup& open, uint8_t mtu_log2);
   void probe_longest_silent(Time now);
 
-  const Device device_;
+  const Common common_;
   Peers& peers_;
   Tpns& tpns_;
   PeerPaths& paths_;

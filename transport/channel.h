@@ -119,8 +119,8 @@ class Channels {
   virtual Channel* channel(PeerId peer, Time now) = 0;
   // Returns false if this incarnation of the peer is over.
   virtual bool knows(PeerId peer) = 0;
-  // Returns the address of the peer; zero if this incarnation is over.
-  virtual Eid address(PeerId peer) = 0;
+  // Returns the EID of the peer; zero if this incarnation is over.
+  virtual Eid eid(PeerId peer) = 0;
   // Returns why there is no channel: the answer of the peer to the latest set-up, or `unreachable`.
   virtual Why why_not(PeerId peer) = 0;
   // Returns an object that sends datagrams to this peer, without a channel, until the next call of

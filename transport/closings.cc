@@ -24,7 +24,7 @@ void Closings::say_goodbye(Time now) {
   links_.leave();
   peers_.for_each([&](Peer& peer) {
     links_.cancel_opening(peer);
-    if (peer.channel == nullptr || peer.eid == device_.settings.eid) return;
+    if (peer.channel == nullptr || peer.eid == common_.settings.eid) return;
     peers_.begin_goodbye(peer, tries);
     peer.closes = 0;
     send(peer, SetupReason::leaving, 0, now);
@@ -33,7 +33,7 @@ void Closings::say_goodbye(Time now) {
 
 void Closings::ask(Peer& peer, Time now) {
   peer.closes = tries;
-  peer.cookie = device_.entropy.next() | 1;
+  peer.cookie = common_.entropy.next() | 1;
   peer.sent_at = now;
   send(peer, SetupReason::idle, 0, now);
 }
@@ -59,9 +59,9 @@ void Closings::ask_again(Peer& peer, Time now) {
 }
 
 void Closings::handle_close(const ArrivedSetup& close) {
-  Counters& counters = device_.counters;
+  Counters& counters = common_.counters;
   const SetupMessage& message = close.message;
-  if (!names_us(close, device_.settings.life, counters)) return;
+  if (!names_us(close, common_.settings.life, counters)) return;
   const PacketChannel* const channel = medium_.named(message, close.from);
   Peer* const peer = channel == nullptr ? nullptr : peers_.find(channel->peer());
   const bool idle = message.reason == SetupReason::idle;
@@ -88,9 +88,9 @@ void Closings::handle_close(const ArrivedSetup& close) {
 }
 
 void Closings::handle_closed(const ArrivedSetup& closed) {
-  Counters& counters = device_.counters;
+  Counters& counters = common_.counters;
   const SetupMessage& message = closed.message;
-  if (!names_us(closed, device_.settings.life, counters)) return;
+  if (!names_us(closed, common_.settings.life, counters)) return;
   const PacketChannel* const channel = medium_.with_tpn(message.to_tpn);
   if (channel == nullptr) return ignore(counters.unknown_channel);
   Peer& peer = *peers_.find(channel->peer());

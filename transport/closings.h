@@ -13,8 +13,8 @@ namespace urma::transport {
 // calls it.
 class Closings {
  public:
-  Closings(const Device& device, const SetupParts& parts, SetupOutbox& outbox)
-      : device_(device),
+  Closings(const Common& common, const SetupParts& parts, SetupOutbox& outbox)
+      : common_(common),
         peers_(parts.peers),
         medium_(parts.medium),
         outbox_(outbox),
@@ -36,7 +36,7 @@ class Closings {
   void ask_again(Peer& peer, Time now);
   void send(Peer& peer, SetupReason reason, unsigned number_of_try, Time now);
 
-  const Device device_;
+  const Common common_;
   Peers& peers_;
   Medium& medium_;
   SetupOutbox& outbox_;

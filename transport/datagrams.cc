@@ -21,25 +21,25 @@ uint8_t some_route(const Routes& routes, uint64_t drawn) {
 
 }  // namespace
 
-Datagrams::Datagrams(const Device& device, Peers& peers, const OwnPaths& own_paths, Medium& medium)
-    : device_(device),
+Datagrams::Datagrams(const Common& common, Peers& peers, const OwnPaths& own_paths, Medium& medium)
+    : common_(common),
       peers_(peers),
       own_paths_(own_paths),
       medium_(medium),
       headers_bytes_(SetupMessage::head_size(medium.carrier()) - Btah::size - Mtetah::size -
                      Ofstetah::size),
-      utp_(device.settings.mtu, medium.carrier(), device.counters) {}
+      utp_(common.settings.mtu, medium.carrier(), common.counters) {}
 
 Channel* Datagrams::to(const Peer& peer) {
   Utp::Aim aim{
       .to = peer.at,
       .addresses = {
-          .upi = Addresses::default_upi, .source = device_.settings.eid, .destination = peer.eid}};
+          .upi = Addresses::default_upi, .source = common_.settings.eid, .destination = peer.eid}};
   if (peer.routes != nullptr) {
-    const Route& route = (*peer.routes)[some_route(*peer.routes, device_.entropy.next())];
+    const Route& route = (*peer.routes)[some_route(*peer.routes, common_.entropy.next())];
     aim.to = route.to;
     aim.path = route.local;
-  } else if (own_paths_.may_change() && peer.eid == device_.settings.eid) {
+  } else if (own_paths_.may_change() && peer.eid == common_.settings.eid) {
     aim.to = own_paths_.first();
     aim.path = own_paths_.current().first();
   }
@@ -54,7 +54,7 @@ size_t Datagrams::fill(std::span<TxFrame* const> frames, uint64_t filled_before)
     utp_.fill(frame);
     const bool leaves = medium_.finish(frame);
     used += leaves;
-    device_.counters.datagrams_lost += !leaves;
+    common_.counters.datagrams_lost += !leaves;
     utp_.left(filled_before + used);
   }
   return used;
@@ -62,13 +62,13 @@ size_t Datagrams::fill(std::span<TxFrame* const> frames, uint64_t filled_before)
 
 bool Datagrams::parse(std::span<const std::byte> packet, std::span<const std::byte> head,
                       const Endpoint& from, Received& out) {
-  Counters& counters = device_.counters;
+  Counters& counters = common_.counters;
   const auto addresses = Addresses::parse(head.first(headers_bytes_).last<Addresses::size>());
   if (addresses.upi != Addresses::default_upi) {
     ++counters.wrong_partition;
     return false;
   }
-  const bool ours = addresses.destination == device_.settings.eid || addresses.destination == Eid{};
+  const bool ours = addresses.destination == common_.settings.eid || addresses.destination == Eid{};
   if (!ours || !medium_.may_come_from(addresses.source, from)) {
     ++counters.wrong_source;
     return false;

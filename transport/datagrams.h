@@ -12,7 +12,7 @@ namespace urma::transport {
 // keep it known. Only the thread that runs the engine calls it.
 class Datagrams {
  public:
-  Datagrams(const Device& device, Peers& peers, const OwnPaths& own_paths, Medium& medium);
+  Datagrams(const Common& common, Peers& peers, const OwnPaths& own_paths, Medium& medium);
 
   // Returns the object that sends datagrams to this peer until the next call.
   Channel* to(const Peer& peer);
@@ -40,7 +40,7 @@ class Datagrams {
  private:
   PeerId peer_at(const Eid& eid, const Endpoint& at);
 
-  const Device device_;
+  const Common common_;
   Peers& peers_;
   const OwnPaths& own_paths_;
   Medium& medium_;

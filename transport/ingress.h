@@ -55,13 +55,13 @@ class Ingress {
   virtual void receive(std::span<const RxFrame> frames, Time now) = 0;
 
  protected:
-  Ingress(const Device& device, const Uses& uses)
-      : sink_(device.sink),
-        counters_(device.counters),
+  Ingress(const Common& common, const Uses& uses)
+      : sink_(common.sink),
+        counters_(common.counters),
         links_(uses.links),
         setup_(uses.setup),
         datagrams_(uses.datagrams),
-        batch_(device.sink) {}
+        batch_(common.sink) {}
 
   // A set-up message may end channels that earlier packets of the burst belong to, so those are
   // delivered first.
@@ -82,9 +82,9 @@ class Ingress {
 // channel by the TPN, and lets the channel judge the packet number. `Transport` owns it.
 class RtpIngress final : public Ingress {
  public:
-  RtpIngress(const Device& device, const Uses& uses, const OwnPaths& own_paths, Peers& peers,
+  RtpIngress(const Common& common, const Uses& uses, const OwnPaths& own_paths, Peers& peers,
              Tpns& tpns, RtpMedium& medium)
-      : Ingress(device, uses), own_paths_(own_paths), peers_(peers), tpns_(tpns), medium_(medium) {}
+      : Ingress(common, uses), own_paths_(own_paths), peers_(peers), tpns_(tpns), medium_(medium) {}
 
   void receive(std::span<const RxFrame> frames, Time now) override;
 
@@ -109,8 +109,8 @@ class RtpIngress final : public Ingress {
 // are copied before they are read. `Transport` owns it.
 class CtpIngress final : public Ingress {
  public:
-  CtpIngress(const Device& device, const Uses& uses, CtpMedium& medium)
-      : Ingress(device, uses), medium_(medium) {}
+  CtpIngress(const Common& common, const Uses& uses, CtpMedium& medium)
+      : Ingress(common, uses), medium_(medium) {}
 
   void receive(std::span<const RxFrame> frames, Time now) override;
 

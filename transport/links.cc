@@ -28,9 +28,9 @@ void Links::make(Peer& peer, const Medium::Agreed& agreed, Time now) {
   peer.contact_at = now;
   tpns_.bind(peer.tpn, channel.index());
   medium_.timers().arm(channel);
-  ++device_.counters.channels_made;
-  PeerNews::note(device_.news.made, peer.at);
-  device_.sink.up(channel.peer(), channel, now);
+  ++common_.counters.channels_made;
+  PeerNews::note(common_.news.made, peer.at);
+  common_.sink.up(channel.peer(), channel, now);
 }
 
 void Links::note_first_heard(const PacketChannel& channel) {
@@ -80,13 +80,13 @@ void Links::end_peer(Peer& peer, Why why, Time now) {
 }
 
 void Links::report_down(const Peer& peer, Why why, Time now) {
-  PeerNews::note(device_.news.of(why), peer.at);
-  device_.sink.down(peers_.id_of(peer), why, now);
+  PeerNews::note(common_.news.of(why), peer.at);
+  common_.sink.down(peers_.id_of(peer), why, now);
 }
 
 void Links::report_paths(const Peer& peer) {
   Routes& routes = *peer.routes;
-  PeerNews& counted = device_.news;
+  PeerNews& counted = common_.news;
   const RouteHealth::News news = routes.health().news();
   const struct {
     uint8_t routes;
@@ -100,7 +100,7 @@ void Links::report_paths(const Peer& peer) {
     for (uint8_t i = 0; i < most_paths; ++i) {
       if ((kind.routes >> i & 1) == 0) continue;
       PeerNews::note(kind.counted, routes[i].to);
-      device_.sink.path(peers_.id_of(peer), i, kind.now);
+      common_.sink.path(peers_.id_of(peer), i, kind.now);
     }
   }
 }

@@ -8,7 +8,7 @@
 namespace urma::transport {
 
 // The objects that all parts of a device's transport use; they outlive the parts.
-struct Device {
+struct Common {
   const Settings& settings;
   Entropy& entropy;
   PacketSink& sink;
@@ -28,8 +28,8 @@ class Links {
     PeerPaths& paths;
     Medium& medium;
   };
-  Links(const Device& device, const Uses& uses)
-      : device_(device),
+  Links(const Common& common, const Uses& uses)
+      : common_(common),
         peers_(uses.peers),
         tpns_(uses.tpns),
         paths_(uses.paths),
@@ -70,7 +70,7 @@ class Links {
   [[gnu::cold]] void note_first_heard(const PacketChannel& channel);
   void drop_channel(Peer& peer);
 
-  const Device device_;
+  const Common common_;
   Peers& peers_;
   Tpns& tpns_;
   PeerPaths& paths_;

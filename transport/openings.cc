@@ -17,7 +17,7 @@ constexpr Duration rtt_to_self = std::chrono::microseconds(100);
 
 PacketChannel* Openings::channel(Peer& peer, Time now) {
   if (peer.channel != nullptr) return peer.channel;
-  if (peer.eid == device_.settings.eid) {
+  if (peer.eid == common_.settings.eid) {
     // If the peer turns out to be another incarnation, `make_to_self` destroys it.
     const PeerId id = peers_.id_of(peer);
     make_to_self(peer, now);
@@ -30,12 +30,12 @@ PacketChannel* Openings::channel(Peer& peer, Time now) {
 
 // The two ends of this channel are the same object, so it needs no set-up.
 void Openings::make_to_self(Peer& peer, Time now) {
-  const Settings& settings = device_.settings;
+  const Settings& settings = common_.settings;
   if (peer.life == Incarnation{}) links_.bind_life(peer, settings.life, now);
   if (peer.life != settings.life) return links_.end_peer(peer, Why::restarted, now);
   peer.at = own_paths_.first();
-  peer.tpn = tpns_.draw(device_.entropy);
-  peer.first_psn = device_.entropy.below(Psn::modulus);
+  peer.tpn = tpns_.draw(common_.entropy);
+  peer.first_psn = common_.entropy.below(Psn::modulus);
   SetupMessage theirs = outbox_.ours(SetupType::accept, &peer);
   theirs.from_tpn = number(peer.tpn);
   theirs.first_psn = peer.first_psn;
@@ -59,8 +59,8 @@ void Openings::begin(Peer& peer, Time now) {
   if (!doubted && peer.routes != nullptr) peer.routes->report().end();
   medium_.asking_changed(peer.at);
   peer.refused = peer.given_up = false;
-  peer.tpn = tpns_.draw(device_.entropy);
-  peer.first_psn = device_.entropy.below(Psn::modulus);
+  peer.tpn = tpns_.draw(common_.entropy);
+  peer.first_psn = common_.entropy.below(Psn::modulus);
   peer.attempt = ++attempts_;
   peer.tries = 0;
   peer.cookie = 0;
@@ -70,10 +70,10 @@ void Openings::begin(Peer& peer, Time now) {
 }
 
 void Openings::choose(Peer& peer, const Retransmission& mode, Time now) {
-  if (mode_for(&peer, device_.settings) == mode) return;
+  if (mode_for(&peer, common_.settings) == mode) return;
   peer.chosen = mode;
   const bool agreed = peer.opening || peer.channel != nullptr;
-  const bool to_self = peer.eid == device_.settings.eid;
+  const bool to_self = peer.eid == common_.settings.eid;
   if (!agreed || links_.leaving() || !medium_.loses_packets() || to_self) return;
   links_.cancel_opening(peer);
   begin(peer, now);
@@ -116,7 +116,7 @@ void Openings::handle_timer(Peer& peer, Time now) {
   if (!peer.refused) {
     peer.why_not = medium_.no_room_at(peer.at) ? Why::no_room : Why::unreachable;
   }
-  if (now - peer.opened_at < device_.settings.setup_timeout) return send_open(peer, now);
+  if (now - peer.opened_at < common_.settings.setup_timeout) return send_open(peer, now);
   links_.cancel_opening(peer);
   peer.given_up = true;
   if (peer.channel == nullptr) return links_.report_down(peer, peer.why_not, now);
@@ -128,8 +128,8 @@ void Openings::handle_timer(Peer& peer, Time now) {
 // Returns the peer whose OPEN this message answers. Returns null, and counts the reason, if this
 // device does not wait for such an answer.
 Peer* Openings::asked(const ArrivedSetup& answer) {
-  Counters& counters = device_.counters;
-  if (!names_us(answer, device_.settings.life, counters)) return nullptr;
+  Counters& counters = common_.counters;
+  if (!names_us(answer, common_.settings.life, counters)) return nullptr;
   Peer* const peer = peers_.find(tpns_.promised_to(answer.message.to_tpn));
   if (peer == nullptr || answer.message.attempt != peer->attempt) {
     ++counters.setup_late;
@@ -145,7 +145,7 @@ void Openings::handle_retry(const ArrivedSetup& retry) {
   if (peer == nullptr) return;
   // The peer has sent the same cookie again, so it does not accept its own cookie. The next OPEN
   // waits for the timer.
-  if (peer->cookie == retry.message.cookie) return ignore(device_.counters.setup_late);
+  if (peer->cookie == retry.message.cookie) return ignore(common_.counters.setup_late);
   peer->cookie = retry.message.cookie;
   // The cookie holds for the address that the OPEN came from, and the RETRY may be forged. So for
   // each OPEN that the timer has sent, at most one with a cookie is sent immediately; otherwise the
@@ -166,8 +166,8 @@ void Openings::handle_accept(const ArrivedSetup& accept) {
   const Eid& source = accept.addresses.source;
   const Time now = accept.now;
   if (message.from_life == 0 || !is_mtu(message.mtu_log2) || source == Eid{} ||
-      source == device_.settings.eid) {
-    return ignore(device_.counters.malformed);
+      source == common_.settings.eid) {
+    return ignore(common_.counters.malformed);
   }
   const auto life = Incarnation(message.from_life);
   const bool forgot_us = peer->their_number != 0 && peer->their_number != message.acquaintance();
@@ -189,7 +189,7 @@ void Openings::handle_accept(const ArrivedSetup& accept) {
   paths_.learn(*peer, message.paths, accept.from, accept.path, now);
   links_.make(*peer,
               {.theirs = message,
-               .mtu = std::min(1u << message.mtu_log2, device_.settings.mtu),
+               .mtu = std::min(1u << message.mtu_log2, common_.settings.mtu),
                .first_rtt = peer->tries == 1 ? now - peer->sent_at : Duration{},
                .ours = outbox_.offer()},
               now);
@@ -212,7 +212,7 @@ void Openings::handle_refuse(const ArrivedSetup& refuse) {
       peer->why_not = Why::no_room;
       return;  // asked again by the timer
     default:
-      return ignore(device_.counters.malformed);
+      return ignore(common_.counters.malformed);
   }
 }
 
@@ -220,8 +220,8 @@ void Openings::handle_reset(const ArrivedSetup& reset) {
   const PacketChannel* const channel = medium_.reset_by(reset);
   if (channel == nullptr) return;
   Peer& peer = *peers_.find(channel->peer());
-  if (peer.opening || links_.leaving()) return ignore(device_.counters.setup_declined);
-  if (!medium_.may_have_sent(*channel, reset.message)) return ignore(device_.counters.setup_late);
+  if (peer.opening || links_.leaving()) return ignore(common_.counters.setup_declined);
+  if (!medium_.may_have_sent(*channel, reset.message)) return ignore(common_.counters.setup_late);
   begin(peer, reset.now);
 }
 

@@ -12,8 +12,8 @@ namespace urma::transport {
 // that runs the engine calls it.
 class Openings {
  public:
-  Openings(const Device& device, const SetupParts& parts, SetupOutbox& outbox)
-      : device_(device),
+  Openings(const Common& common, const SetupParts& parts, SetupOutbox& outbox)
+      : common_(common),
         peers_(parts.peers),
         tpns_(parts.tpns),
         own_paths_(parts.own_paths),
@@ -45,7 +45,7 @@ class Openings {
   void push(Peer& peer, const OutgoingSetup& open, Time now);
   void make_to_self(Peer& peer, Time now);
 
-  const Device device_;
+  const Common common_;
   Peers& peers_;
   Tpns& tpns_;
   OwnPaths& own_paths_;

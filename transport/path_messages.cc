@@ -8,7 +8,7 @@ void PathMessages::lead(const PathList& paths, Time now) {
     if (peer.routes != nullptr) {
       peer.routes->lead(own_paths_.current(), peer.routes->table().theirs(), true, now);
       tell(peer, now);
-    } else if (peer.eid == device_.settings.eid && peer.channel != nullptr) {
+    } else if (peer.eid == common_.settings.eid && peer.channel != nullptr) {
       // The channel of a device to itself has one path, which may be the one that is removed.
       const bool stays = peer.at == own_paths_.first();
       if (!stays) links_.end_channel(peer, Why::idle, now);
@@ -25,7 +25,7 @@ void PathMessages::tell(Peer& peer, Time now) {
     links_.cancel_opening(peer);
     return openings_.begin(peer, now);
   }
-  routes.start_report(device_.entropy.next() | 1, now);
+  routes.start_report(common_.entropy.next() | 1, now);
   if (peer.channel != nullptr) medium_.timers().arm_no_later(*peer.channel, now);
 }
 
@@ -47,7 +47,7 @@ void PathMessages::tend(Peer& peer, Time now) {
   }
   // A question that is not asked now stays due.
   while (outbox_.may_ask()) {
-    const auto question = routes->health().question(now, device_.entropy.next() | 1);
+    const auto question = routes->health().question(now, common_.entropy.next() | 1);
     if (!question) break;
     send_question(peer, *question);
   }
@@ -80,16 +80,16 @@ void PathMessages::send_question(const Peer& peer, const RouteHealth::Question& 
 }
 
 PacketChannel* PathMessages::meant(const ArrivedSetup& arrived) {
-  if (!names_us(arrived, device_.settings.life, device_.counters)) return nullptr;
+  if (!names_us(arrived, common_.settings.life, common_.counters)) return nullptr;
   return medium_.meant(arrived);
 }
 
 // The message comes from a known address, or from one that it names, because all known ones may be
 // gone.
 void PathMessages::handle_paths(const ArrivedSetup& paths) {
-  Counters& counters = device_.counters;
+  Counters& counters = common_.counters;
   const SetupMessage& message = paths.message;
-  if (!names_us(paths, device_.settings.life, counters)) return;
+  if (!names_us(paths, common_.settings.life, counters)) return;
   if (!medium_.has_paths()) return ignore(counters.malformed);
   const PacketChannel* const channel = medium_.named(message);
   if (channel == nullptr) return ignore(counters.unknown_channel);
@@ -121,7 +121,7 @@ void PathMessages::handle_noted(const ArrivedSetup& noted) {
   Routes* const routes = peers_.find(channel->peer())->routes;
   const bool asked = routes != nullptr && routes->report().open() &&
                      noted.message.cookie == routes->report().nonce();
-  if (!asked) return ignore(device_.counters.setup_late);
+  if (!asked) return ignore(common_.counters.setup_late);
   routes->report().end();
 }
 
@@ -138,7 +138,7 @@ void PathMessages::handle_question(const ArrivedSetup& question) {
 void PathMessages::handle_answer(const ArrivedSetup& answer) {
   const PacketChannel* const channel = meant(answer);
   if (channel == nullptr) return;
-  Counters& counters = device_.counters;
+  Counters& counters = common_.counters;
   const Peer& peer = *peers_.find(channel->peer());
   Routes* const routes = peer.routes;
   if (routes == nullptr || answer.message.attempt >= routes->count()) {

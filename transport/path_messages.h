@@ -10,9 +10,9 @@ namespace urma::transport {
 // that runs the engine calls it.
 class PathMessages {
  public:
-  PathMessages(const Device& device, const SetupParts& parts, SetupOutbox& outbox,
+  PathMessages(const Common& common, const SetupParts& parts, SetupOutbox& outbox,
                Openings& openings)
-      : device_(device),
+      : common_(common),
         peers_(parts.peers),
         own_paths_(parts.own_paths),
         medium_(parts.medium),
@@ -40,7 +40,7 @@ class PathMessages {
             uint32_t padded_to = 0);
   PacketChannel* meant(const ArrivedSetup& arrived);
 
-  const Device device_;
+  const Common common_;
   Peers& peers_;
   OwnPaths& own_paths_;
   Medium& medium_;

@@ -2,19 +2,19 @@
 
 namespace urma::transport {
 
-Setup::Setup(const Device& device, const SetupParts& parts)
-    : device_(device),
+Setup::Setup(const Common& common, const SetupParts& parts)
+    : common_(common),
       medium_(parts.medium),
-      outbox_(device.settings, parts.own_paths, parts.medium, device.counters),
-      openings_(device, parts, outbox_),
-      admission_(device, parts, outbox_),
-      closings_(device, parts, outbox_),
-      paths_(device, parts, outbox_, openings_) {}
+      outbox_(common.settings, parts.own_paths, parts.medium, common.counters),
+      openings_(common, parts, outbox_),
+      admission_(common, parts, outbox_),
+      closings_(common, parts, outbox_),
+      paths_(common, parts, outbox_, openings_) {}
 
 void Setup::handle(std::span<const std::byte> packet, const Endpoint& from, uint8_t path,
                    Time now) {
   const auto setup = parse_setup(packet, medium_.carrier());
-  Counters& counters = device_.counters;
+  Counters& counters = common_.counters;
   if (!setup) return ignore(counters.malformed);
   ++counters.setup_received;
   if (setup->addresses.upi != Addresses::default_upi) return ignore(counters.wrong_partition);

@@ -13,7 +13,7 @@ namespace urma::transport {
 // (counters.h). Only the thread that runs the engine calls it.
 class Setup {
  public:
-  Setup(const Device& device, const SetupParts& parts);
+  Setup(const Common& common, const SetupParts& parts);
 
   // Handles a packet that is neither addressed to a channel nor a datagram.
   [[gnu::cold]] void handle(std::span<const std::byte> packet, const Endpoint& from, uint8_t path,
@@ -28,7 +28,7 @@ class Setup {
   PathMessages& paths() { return paths_; }
 
  private:
-  const Device device_;
+  const Common common_;
   Medium& medium_;
   SetupOutbox outbox_;
   Openings openings_;

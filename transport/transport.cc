@@ -20,14 +20,14 @@ Transport::Transport(const Settings& settings, Entropy& entropy, PacketSink& sin
       tpns_(settings_.peers),
       peer_paths_(settings_, own_paths_, !loses_nothing(settings_)),
       medium_(make_medium()),
-      links_(device(), {.peers = peers_, .tpns = tpns_, .paths = peer_paths_, .medium = medium_}),
-      setup_(device(), {.peers = peers_,
+      links_(common(), {.peers = peers_, .tpns = tpns_, .paths = peer_paths_, .medium = medium_}),
+      setup_(common(), {.peers = peers_,
                         .tpns = tpns_,
                         .own_paths = own_paths_,
                         .paths = peer_paths_,
                         .medium = medium_,
                         .links = links_}),
-      datagrams_(device(), peers_, own_paths_, medium_),
+      datagrams_(common(), peers_, own_paths_, medium_),
       ingress_(make_ingress()) {}
 
 // ---- the medium: the only place that knows which one it is
@@ -42,9 +42,9 @@ Medium& Transport::make_medium() {
 Ingress& Transport::make_ingress() {
   const Ingress::Uses uses{.links = links_, .setup = setup_, .datagrams = datagrams_};
   if (CtpMedium* const ctp = std::get_if<CtpMedium>(&media_)) {
-    return ingresses_.emplace<CtpIngress>(device(), uses, *ctp);
+    return ingresses_.emplace<CtpIngress>(common(), uses, *ctp);
   }
-  return ingresses_.emplace<RtpIngress>(device(), uses, own_paths_, peers_, tpns_,
+  return ingresses_.emplace<RtpIngress>(common(), uses, own_paths_, peers_, tpns_,
                                         std::get<RtpMedium>(media_));
 }
 
@@ -145,7 +145,7 @@ Channel* Transport::channel(PeerId id, Time now) {
   return peer == nullptr ? nullptr : setup_.openings().channel(*peer, now);
 }
 
-Eid Transport::address(PeerId id) {
+Eid Transport::eid(PeerId id) {
   const Peer* const peer = peers_.find(id);
   return peer == nullptr ? Eid{} : peer->at.address;
 }

@@ -45,7 +45,7 @@ class Transport final : public Channels, public AnnouncedPaths {
 
   Channel* channel(PeerId peer, Time now) override;
   bool knows(PeerId peer) override { return peers_.find(peer) != nullptr; }
-  Eid address(PeerId peer) override;
+  Eid eid(PeerId peer) override;
   Why why_not(PeerId peer) override;
   Channel* unreliable(PeerId peer) override;
 
@@ -99,7 +99,7 @@ class Transport final : public Channels, public AnnouncedPaths {
   Medium::Viewed view(std::span<ChannelView> out) { return medium_.view(out, now_); }
 
  private:
-  Device device() { return {settings_, entropy_, sink_, counters_, news_}; }
+  Common common() { return {settings_, entropy_, sink_, counters_, news_}; }
   Medium& make_medium();
   Ingress& make_ingress();
   [[gnu::cold]] void handle_channel_timer(PacketChannel& channel, Time now);

@@ -316,7 +316,7 @@ bool Target::guessed(PeerId peer, const TaRequest& request, const OpcodeInfo& in
 
 void Target::complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info, Time now) {
   if (!guessed(peer, request, info)) return;
-  if (const auto until = guesses_.wrong(channels_.address(peer), now)) {
+  if (const auto until = guesses_.wrong(channels_.eid(peer), now)) {
     stop_listening(peers_.at(peer), *until);
     events_.raise({.kind = EventKind::guessing, .peer = peer});
   }

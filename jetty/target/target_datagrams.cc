@@ -68,7 +68,7 @@ void Target::deliver_slowly(const transport::Received& packet, const MessageHead
 void Target::complain_of_datagram(PeerId peer, const TaRequest& request, const OpcodeInfo& info,
                                   Time now) {
   if (!guessed(peer, request, info)) return;
-  if (const auto until = datagram_guesses_.wrong(peer ? channels_.address(peer) : Eid{}, now)) {
+  if (const auto until = datagram_guesses_.wrong(peer ? channels_.eid(peer) : Eid{}, now)) {
     (peer ? peers_.at(peer).datagrams_ignored_until : unknown_peers_ignored_until_) = *until;
     events_.raise({.kind = EventKind::guessing, .peer = peer});
   }

@@ -98,7 +98,7 @@ class Script final : public transport::Channels {
     return knows(peer) ? channels_[peer.index].get() : nullptr;
   }
   bool knows(PeerId peer) override { return peer.index < peers && lives_[peer.index] == peer; }
-  Eid address(PeerId) override { return ipv4(10, 0, 0, 1); }
+  Eid eid(PeerId) override { return ipv4(10, 0, 0, 1); }
   Why why_not(PeerId) override { return Why::unreachable; }
   transport::Channel* unreliable(PeerId) override { return nullptr; }
 

@@ -5,7 +5,7 @@
 namespace urma::transport {
 
 // The reports of congestion of a channel: those of each of its routes, or of its only path. The
-// owner of the channel keeps the sums of an only path, and passes them as `only`.
+// owner of the channel keeps the sums of a single path, and passes them as `only`.
 //
 // It is a reference and is passed by value. The `Routes` outlive it. Only the thread that runs the
 // engine calls it.
@@ -30,7 +30,7 @@ class ChannelReports {
   bool due(const ReportsGiven& only) const {
     return several_ == nullptr ? only.due() : several_->reports().due();
   }
-  // A CNP has arrived. With an only path this does nothing.
+  // A CNP has arrived. With a single path this does nothing.
   void notified(const congestion::Notified& event) const {
     if (several_ != nullptr) several_->notified(event);
   }

@@ -153,7 +153,7 @@ class ChannelRoutes {
   // ---- packets that later ones on their own route have overtaken
 
   // Returns the routes by which packets are judged. With one route at a time, they are judged by
-  // the rules of the mode alone, as on an only path.
+  // the rules of the mode alone, as on a single path.
   JudgedRoutes judged() const {
     const bool apart = several_ != nullptr && !several_->scheduler().one_at_a_time();
     return JudgedRoutes(apart ? several_ : nullptr);

@@ -6,7 +6,7 @@ namespace urma::transport {
 
 // The routes of a channel, as the rules of loss use them. If each route is judged apart, a packet
 // has been overtaken once a later one of its own route has arrived. If all packets are judged
-// together, as on an only path, each function returns a value that changes nothing.
+// together, as on a single path, each function returns a value that changes nothing.
 //
 // It is a reference and is passed by value. The `Routes` outlive it. Only the thread that runs the
 // engine calls it.

@@ -155,7 +155,7 @@ class Tp final : public PacketChannel {
   [[no_unique_address]] RetransmissionTimer timer_;
 
   // The receiving direction.
-  ReportsGiven reports_given_;  // likewise
+  ReportsGiven reports_given_;  // with several routes, only its form counts
   Receipts receipts_;
 };
 

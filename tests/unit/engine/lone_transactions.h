@@ -34,7 +34,7 @@ class OnePeer final : public transport::Channels {
 
   transport::Channel* channel(PeerId, Time) override { return connected ? &link : nullptr; }
   bool knows(PeerId) override { return true; }
-  Eid address(PeerId) override { return ipv4(10, 0, 0, 9); }
+  Eid eid(PeerId) override { return ipv4(10, 0, 0, 9); }
   transport::Why why_not(PeerId) override { return transport::Why::unreachable; }
   transport::Channel* unreliable(PeerId) override { return nullptr; }
 

@@ -10,7 +10,7 @@ using transport::ChannelReports;
 using transport::ReportsGiven;
 using transport::ReportsTaken;
 
-TEST_CASE("channel reports: an only path has the sums of the channel") {
+TEST_CASE("channel reports: a single path has the sums of the channel") {
   const ChannelReports reports(nullptr);
   ReportsGiven given(ReportForm::ldcp);
   ReportsTaken taken(ReportForm::ldcp);

@@ -27,7 +27,7 @@ struct Two {
   ChannelRoutes channel{&routes};
 };
 
-TEST_CASE("channel routes: an only path permits everything, and has the channel's addresses") {
+TEST_CASE("channel routes: a single path permits everything, and has the channel's addresses") {
   const ChannelRoutes one = nullptr;
   CHECK_FALSE(one.several());
   CHECK(one.any_room(UINT32_MAX));
@@ -44,7 +44,7 @@ TEST_CASE("channel routes: an only path permits everything, and has the channel'
   CHECK_FALSE(one.leads_to(address(0, 2)));
 }
 
-TEST_CASE("channel routes: on an only path, the rules of the mode alone judge packets") {
+TEST_CASE("channel routes: on a single path, the rules of the mode alone judge packets") {
   const ChannelRoutes one = nullptr;
   CHECK(one.next_deadline() == never);
   CHECK(one.took(0) == Duration{});

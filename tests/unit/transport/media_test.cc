@@ -32,8 +32,8 @@ struct Incoming : PartsOfMedium {
   template <class... More>
   explicit Incoming(More&&... more)
       : PartsOfMedium(std::forward<More>(more)...),
-        setup(this->device(), this->setup_parts()),
-        datagrams(this->device(), this->peers, this->own_paths, this->medium) {}
+        setup(this->common(), this->setup_parts()),
+        datagrams(this->common(), this->peers, this->own_paths, this->medium) {}
   transport::Ingress::Uses uses() {
     return {.links = this->links, .setup = setup, .datagrams = datagrams};
   }
@@ -53,7 +53,7 @@ fuzz::Packet data_for(const Peer& peer, uint32_t psn, uint8_t from = 2) {
 }
 
 struct RtpIncoming : Incoming<RtpParts> {
-  RtpIncoming() : ingress(device(), uses(), own_paths, peers, tpns, medium) {}
+  RtpIncoming() : ingress(common(), uses(), own_paths, peers, tpns, medium) {}
   void receive(const fuzz::Packet& packet) {
     const RxFrame frame = fuzz::received(packet);
     ingress.receive({&frame, 1}, now);
@@ -172,7 +172,7 @@ fuzz::Bytes compact(Ctph::Opcode opcode, size_t payload) {
 }
 
 struct CtpIncoming : Incoming<CtpParts> {
-  explicit CtpIncoming(FakeWays& ways) : Incoming(ways), ingress(device(), uses(), medium) {}
+  explicit CtpIncoming(FakeWays& ways) : Incoming(ways), ingress(common(), uses(), medium) {}
   void receive(const fuzz::Bytes& bytes, uint8_t from = 2) {
     const Endpoint at = host(from);
     const RxFrame frame{

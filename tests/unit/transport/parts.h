@@ -56,7 +56,7 @@ class Parts {
         peer_paths(settings, own_paths, settings.ways == nullptr),
         medium({.settings = settings, .peers = peers, .tpns = tpns, .counters = counters},
                std::forward<More>(more)...),
-        links(device(), {.peers = peers, .tpns = tpns, .paths = peer_paths, .medium = medium}),
+        links(common(), {.peers = peers, .tpns = tpns, .paths = peer_paths, .medium = medium}),
         outbox(settings, own_paths, medium, counters) {}
 
   static transport::Settings defaults() {
@@ -68,7 +68,7 @@ class Parts {
             .packets = 1024,
             .slices = 1024};
   }
-  transport::Device device() { return {settings, entropy, sink, counters, news}; }
+  transport::Common common() { return {settings, entropy, sink, counters, news}; }
   transport::SetupParts setup_parts() {
     return {.peers = peers,
             .tpns = tpns,

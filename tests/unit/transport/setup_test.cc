@@ -15,7 +15,7 @@ using transport::Why;
 
 struct Opening : RtpParts {
   explicit Opening(uint8_t paths = 0)
-      : RtpParts(paths), openings(device(), setup_parts(), outbox) {}
+      : RtpParts(paths), openings(common(), setup_parts(), outbox) {}
   // Returns a valid answer of the peer to this OPEN.
   static SetupMessage to(const SetupMessage& open, SetupType type) {
     SetupMessage out = accept();
@@ -150,7 +150,7 @@ TEST_CASE("a channel is replaced if another mode of retransmission is asked for,
 }
 
 struct Admitting : RtpParts {
-  Admitting() : admission(device(), setup_parts(), outbox) {}
+  Admitting() : admission(common(), setup_parts(), outbox) {}
   static SetupMessage open(uint32_t attempt = 1) {
     SetupMessage out = accept();
     out.type = SetupType::open;
@@ -236,7 +236,7 @@ TEST_CASE("a half-open peer that times out loses its channel, and its OPEN is no
 
 struct Closing : RtpParts {
   explicit Closing(Duration idle_timeout = {})
-      : RtpParts(0, idle_timeout), closings(device(), setup_parts(), outbox) {}
+      : RtpParts(0, idle_timeout), closings(common(), setup_parts(), outbox) {}
   Closings closings;
 };
 
@@ -315,7 +315,7 @@ TEST_CASE("a CLOSE ends the channel or the peer, by its reason") {
 }
 
 struct Telling : Opening {
-  Telling() : Opening(2), messages(device(), setup_parts(), outbox, openings) {}
+  Telling() : Opening(2), messages(common(), setup_parts(), outbox, openings) {}
   // Makes a peer with a channel that is reached at two addresses and accepts PATHS.
   Peer& with_paths() {
     Peer& peer = known(2, their_life);
