@@ -7,26 +7,10 @@
 #include <thread>
 
 #include "tests/api/helpers.h"
+#include "tests/runtime_directory.h"
 
 namespace urma::test {
 namespace {
-
-// A runtime directory of this test alone.
-struct RuntimeDirectory {
-  std::filesystem::path path;
-  std::string before;
-
-  RuntimeDirectory() {
-    char text[] = "/tmp/urma-names-XXXXXX";
-    path = mkdtemp(text);
-    if (const char* old = std::getenv("XDG_RUNTIME_DIR")) before = old;
-    setenv("XDG_RUNTIME_DIR", path.c_str(), 1);
-  }
-  ~RuntimeDirectory() {
-    before.empty() ? unsetenv("XDG_RUNTIME_DIR") : setenv("XDG_RUNTIME_DIR", before.c_str(), 1);
-    std::filesystem::remove_all(path);
-  }
-};
 
 bool works(Side& user, const Result<Imported>& imported) {
   if (!imported.ok()) return false;
@@ -167,8 +151,8 @@ TEST_CASE(
 
 TEST_CASE("a runtime directory that others may enter is not trusted") {
   RuntimeDirectory directory;
-  std::filesystem::create_directory(directory.path / "urma");
-  std::filesystem::permissions(directory.path / "urma", std::filesystem::perms(0755));
+  std::filesystem::create_directory(directory.path() / "urma");
+  std::filesystem::permissions(directory.path() / "urma", std::filesystem::perms(0755));
   Side side = Side::open("udp:");
   const auto refused = side.device.publish("x", side.segment);
   CHECK(refused.status() == Status::permission_denied);
@@ -177,7 +161,7 @@ TEST_CASE("a runtime directory that others may enter is not trusted") {
 
 // Returns the device string of a window of this test alone.
 std::string window_in(const RuntimeDirectory& directory, const char* name) {
-  return "cxl:" + (directory.path / name).string() + "?size=8M";
+  return "cxl:" + (directory.path() / name).string() + "?size=8M";
 }
 
 TEST_CASE("names in a window are found in that window, and nowhere else") {
@@ -214,7 +198,7 @@ TEST_CASE("if a device cannot reach a published name, the error says which devic
   outside.device.publish("outer", outside.segment).value();
   const Error inner = outside.device.import("urma://localhost/inner", 20ms).error();
   CHECK(inner.status == Status::not_found);
-  CHECK(inner.message.ends_with("Fix: open cxl:" + (directory.path / "one").string()));
+  CHECK(inner.message.ends_with("Fix: open cxl:" + (directory.path() / "one").string()));
   const Error outer = inside.device.import("urma://localhost/outer", 20ms).error();
   CHECK(outer.status == Status::not_found);
   CHECK(outer.message.ends_with("Fix: open udp:"));
@@ -266,7 +250,7 @@ TEST_CASE("import does not create the runtime directory") {
   Side user = Side::open("udp:");
   CHECK(user.device.import("urma://127.0.0.227:4792/nothing", 200ms).status() == Status::not_found);
   CHECK(user.device.import("urma://localhost/nothing", 20ms).status() == Status::not_found);
-  CHECK_FALSE(std::filesystem::exists(directory.path / "urma"));
+  CHECK_FALSE(std::filesystem::exists(directory.path() / "urma"));
 }
 
 }  // namespace

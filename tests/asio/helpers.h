@@ -36,6 +36,31 @@ inline std::string text_of(const asio::Arrival& arrival) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+struct Allocations {
+  int live = 0;
+  int ever = 0;
+};
+
+// An allocator that counts its allocations.
+template <class T>
+struct Counting {
+  using value_type = T;
+  Allocations* count;
+  explicit Counting(Allocations* into) : count(into) {}
+  template <class U>
+  Counting(const Counting<U>& other) : count(other.count) {}
+  T* allocate(size_t objects) {
+    ++count->live;
+    ++count->ever;
+    return std::allocator<T>().allocate(objects);
+  }
+  void deallocate(T* memory, size_t objects) {
+    --count->live;
+    std::allocator<T>().deallocate(memory, objects);
+  }
+  bool operator==(const Counting& other) const { return count == other.count; }
+};
+
 // Runs until nothing is outstanding. Returns false after a timeout.
 inline bool run(io_context& context) {
   context.restart();

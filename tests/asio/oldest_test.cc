@@ -66,30 +66,13 @@ TEST_CASE("an event and an arrival can be awaited with a time-out") {
 
 // A handler with its own allocator, which counts allocations.
 struct Counted {
-  template <class T>
-  struct Counting {
-    using value_type = T;
-    int* live;
-    explicit Counting(int* counter) : live(counter) {}
-    template <class U>
-    Counting(const Counting<U>& other) : live(other.live) {}
-    T* allocate(size_t count) {
-      ++*live;
-      return std::allocator<T>().allocate(count);
-    }
-    void deallocate(T* memory, size_t count) {
-      --*live;
-      std::allocator<T>().deallocate(memory, count);
-    }
-    bool operator==(const Counting& other) const { return live == other.live; }
-  };
   using allocator_type = Counting<void*>;
-  allocator_type get_allocator() const { return allocator_type(live); }
+  allocator_type get_allocator() const { return allocator_type(allocations); }
   void operator()(error_code error, const Completion& done) const {
-    called[0] += !error && done.ok() && *live == 0;
+    called[0] += !error && done.ok() && allocations->live == 0;
   }
 
-  int* live;
+  Allocations* allocations;
   int* called;
 };
 
@@ -102,7 +85,7 @@ TEST_CASE("functions, strands, allocators and futures are completed once") {
   const auto bytes = bytes_like(8, 1);
   const Work work = write(bytes, segment).tag(77);
   int called = 0;
-  int live = 0;
+  Allocations allocations;
   jetty.async_post(
       work, [&](error_code error, const Completion& done) { called += !error && done.tag == 77; });
   const auto strand = net::make_strand(context);
@@ -114,10 +97,10 @@ TEST_CASE("functions, strands, allocators and futures are completed once") {
       [one = std::make_unique<int>(1), &called](error_code, const Completion&) { called += *one; });
   auto future = jetty.async_post(work, net::use_future);
   CHECK(run(context));
-  jetty.async_post(work, Counted{&live, &called});
-  CHECK(live == 1);
+  jetty.async_post(work, Counted{&allocations, &called});
+  CHECK(allocations.live == 1);
   CHECK(run(context));
-  CHECK(live == 0);
+  CHECK(allocations.live == 0);
   CHECK(future.get().ok());
   CHECK(called == 4);
 }

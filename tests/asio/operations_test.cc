@@ -19,27 +19,6 @@ TEST_CASE("coroutines echo messages, write and read memory") {
   }
 }
 
-// An allocator that counts its allocations.
-template <class T>
-struct Counting {
-  using value_type = T;
-  int* live;
-  int* all;
-  Counting(int* now, int* ever) : live(now), all(ever) {}
-  template <class U>
-  Counting(const Counting<U>& other) : live(other.live), all(other.all) {}
-  T* allocate(size_t count) {
-    ++*live;
-    ++*all;
-    return std::allocator<T>().allocate(count);
-  }
-  void deallocate(T* memory, size_t count) {
-    --*live;
-    std::allocator<T>().deallocate(memory, count);
-  }
-  bool operator==(const Counting& other) const { return live == other.live; }
-};
-
 TEST_CASE("every kind of completion token is completed once") {
   Pair pair("udp:");
   io_context context;
@@ -60,11 +39,10 @@ TEST_CASE("every kind of completion token is completed once") {
   jetty.async_post(work, net::bind_executor(strand, [&](error_code, const Completion&) {
                      called += strand.running_in_this_thread();
                    }));
-  int live = 0;
-  int all = 0;
-  const Counting<void*> counting(&live, &all);
+  Allocations allocations;
+  const Counting<void*> counting(&allocations);
   jetty.async_post(work, net::bind_allocator(counting, [&](error_code, const Completion&) {
-                     called += live == 0;
+                     called += allocations.live == 0;
                    }));
   // A handler that can only be moved.
   jetty.async_write(
@@ -90,7 +68,7 @@ TEST_CASE("every kind of completion token is completed once") {
   CHECK(run(context));
   CHECK(future.get().ok());
   CHECK(called == 8);
-  CHECK((live == 0 && all > 0));
+  CHECK((allocations.live == 0 && allocations.ever > 0));
 }
 
 TEST_CASE("a Jetty without a pending wait does not keep its context running") {

@@ -111,17 +111,29 @@ TEST_CASE("a flush towards a silent peer takes no longer than the limit for an a
   CHECK(unknown > 0);
 }
 
+// Two peers of `here`, to each of which a work has ended well.
+struct TwoPeers {
+  TwoPeers(SimHosts& hosts, SimHosts::Host& here, std::span<const std::byte> bytes)
+      : silent(hosts.start()),
+        lively(hosts.start()),
+        to_silent(here.device.import(silent.line).value()),
+        to_lively(here.device.import(lively.line).value()) {
+    for (const Imported* target : {&to_silent, &to_lively}) {
+      REQUIRE(status_of(here.jetty, write(bytes, target->segment), 1s) == Status::ok);
+    }
+  }
+
+  SimHosts::Host silent;
+  SimHosts::Host lively;
+  const Imported to_silent;
+  const Imported to_lively;
+};
+
 TEST_CASE("traffic to one peer does not postpone a deadline towards another") {
   SimHosts hosts("deadlines");
   auto here = hosts.start("", {.berths = 64, .receives = 1, .operation_timeout = 50ms});
-  auto silent = hosts.start();
-  auto lively = hosts.start();
-  const Imported to_silent = here.device.import(silent.line).value();
-  const Imported to_lively = here.device.import(lively.line).value();
   const auto bytes = bytes_like(1000);
-  for (const Imported* target : {&to_silent, &to_lively}) {
-    REQUIRE(status_of(here.jetty, write(bytes, target->segment), 1s) == Status::ok);
-  }
+  auto [silent, lively, to_silent, to_lively] = TwoPeers(hosts, here, bytes);
   hosts.network().faults.cut(silent.device.endpoint(), here.device.endpoint(), true);
   REQUIRE(here.jetty.post(write(bytes, to_lively.segment).tag(1)) == 1);
   REQUIRE(here.jetty.post(write(bytes, to_silent.segment).tag(2)) == 1);
@@ -154,14 +166,8 @@ TEST_CASE("works of a device whose passes are late end within the bound of P1") 
   const Duration late = GENERATE(90ms, 150ms, 300ms, 700ms);
   SimHosts hosts("late-passes" + std::to_string(late.count()));
   auto here = hosts.start("delay=1ms", {.berths = 64});
-  auto silent = hosts.start();
-  auto lively = hosts.start();
-  const Imported to_silent = here.device.import(silent.line).value();
-  const Imported to_lively = here.device.import(lively.line).value();
   const auto bytes = bytes_like(1000);
-  for (const Imported* target : {&to_silent, &to_lively}) {
-    REQUIRE(status_of(here.jetty, write(bytes, target->segment), 1s) == Status::ok);
-  }
+  auto [silent, lively, to_silent, to_lively] = TwoPeers(hosts, here, bytes);
   hosts.kill(std::move(silent));
   REQUIRE(here.jetty.post(write(bytes, to_silent.segment).tag(2)) == 1);
   const Time posted = hosts.now();

@@ -8,6 +8,7 @@
 
 #include "tests/catch.h"
 #include "tests/drivers/window_file.h"
+#include "tests/runtime_directory.h"
 #include "tests/unit/mentions.h"
 
 namespace urma::test {
@@ -18,21 +19,10 @@ using engine::Publication;
 
 // A directory of names of this test alone.
 struct Names {
-  std::filesystem::path path;
-  std::string before;
+  RuntimeDirectory directory;
+  const std::filesystem::path path = directory.path();
   std::vector<NameFiles::Held> held;
 
-  Names() {
-    char text[] = "/tmp/urma-names-XXXXXX";
-    path = mkdtemp(text);
-    if (const char* old = std::getenv("XDG_RUNTIME_DIR")) before = old;
-    setenv("XDG_RUNTIME_DIR", path.c_str(), 1);
-  }
-  ~Names() {
-    held.clear();
-    before.empty() ? unsetenv("XDG_RUNTIME_DIR") : setenv("XDG_RUNTIME_DIR", before.c_str(), 1);
-    std::filesystem::remove_all(path);
-  }
   void publish(const Eid& at, const std::string& line, const std::string& device) {
     const Publication publication{.line = line, .audience = {}, .device = device};
     held.push_back(

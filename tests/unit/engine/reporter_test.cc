@@ -1,12 +1,12 @@
 #include "engine/reporter.h"
 
 #include <condition_variable>
-#include <filesystem>
 #include <mutex>
 
 #include "engine/device_counters.h"
 #include "tests/catch.h"
 #include "tests/unit/engine/idle_port.h"
+#include "tests/unit/engine/page_directory.h"
 #include "tests/unit/mentions.h"
 
 namespace urma::test {
@@ -16,29 +16,6 @@ using namespace std::chrono_literals;
 using engine::Engine;
 using engine::Log;
 using engine::Reporter;
-using engine::StatsFile;
-using engine::StatsFiles;
-
-// A directory of the pages of one test.
-class PageDirectory {
- public:
-  PageDirectory() {
-    char text[] = "/dev/shm/urma-reporter-XXXXXX";
-    path_ = mkdtemp(text);
-  }
-  PageDirectory(const PageDirectory&) = delete;
-  PageDirectory& operator=(const PageDirectory&) = delete;
-  ~PageDirectory() { std::filesystem::remove_all(path_); }
-
-  StatsFile publish() const {
-    return StatsFiles(path_.string()).publish(engine::this_process(), 1).value();
-  }
-  std::vector<ObservedDevice> devices() const { return StatsFiles(path_.string()).look()->devices; }
-  bool empty() const { return std::filesystem::is_empty(path_); }
-
- private:
-  std::filesystem::path path_;
-};
 
 // A port that fails to send.
 class FailingPort final : public IdlePort {
@@ -91,18 +68,18 @@ class HeldLines {
 TEST_CASE("a reporter shows the counters on a page, which is removed when it is closed") {
   const PageDirectory pages;
   Reported device;
-  Reporter reporter(pages.publish(), nullptr);
+  Reporter reporter(pages.publish(1), nullptr);
   REQUIRE(reporter.start("a device").ok());
   for (const uint64_t failures : {3, 4}) {
     device.port->failures = failures;
     CHECK(reporter.report(device.engine, Time(5s)));
-    const auto seen = pages.devices();
+    const auto seen = pages.look().devices;
     REQUIRE(seen.size() == 1);
     CHECK(*seen[0].find("send_failures") == failures);
     CHECK(seen[0].moment == Time(5s));
   }
   reporter.close({});
-  CHECK(pages.empty());
+  CHECK(pages.count() == 0);
 }
 
 TEST_CASE("a reporter without a page and a log does nothing") {
@@ -156,12 +133,12 @@ TEST_CASE("while the log is busy a report is refused, and a later one contains i
 TEST_CASE("an abandoned reporter leaves its page to the parent process") {
   const PageDirectory pages;
   {
-    Reporter reporter(pages.publish(), nullptr);
+    Reporter reporter(pages.publish(1), nullptr);
     reporter.abandon();
     reporter.close({});
   }
-  CHECK_FALSE(pages.empty());
-  CHECK(pages.devices().empty());  // no process holds it
+  CHECK(pages.count() == 1);
+  CHECK(pages.look().devices.empty());  // no process holds it
 }
 
 TEST_CASE("each path of a device has metrics of its own, in the order of their values") {

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "tests/catch.h"
+#include "tests/unit/engine/page_directory.h"
 #include "tests/unit/mentions.h"
 
 namespace urma::test {
@@ -18,30 +19,8 @@ namespace {
 using engine::StatsFile;
 using engine::StatsFiles;
 
-// A directory of pages of this test alone.
-struct PageFolder {
-  std::filesystem::path path;
-
-  PageFolder() {
-    char text[] = "/dev/shm/urma-pages-XXXXXX";
-    path = mkdtemp(text);
-  }
-  ~PageFolder() { std::filesystem::remove_all(path); }
-  StatsFiles files() const { return StatsFiles(path.string()); }
-  StatsFile publish(uint64_t unique) const {
-    ObservedDevice facts = engine::this_process();
-    facts.device = "udp:" + std::to_string(unique);
-    return files().publish(facts, unique).value();
-  }
-  Observed look() const { return files().look().value(); }
-  size_t count() const {
-    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path), {}));
-  }
-  std::filesystem::path only() const { return std::filesystem::directory_iterator(path)->path(); }
-};
-
 TEST_CASE("until it is closed, only this user sees a page, with the values written last") {
-  const PageFolder pages;
+  const PageDirectory pages;
   CHECK(pages.look().devices.empty());
   {
     StatsFile one = pages.publish(1);
@@ -60,7 +39,7 @@ TEST_CASE("until it is closed, only this user sees a page, with the values writt
     CHECK(*seen.devices[0].find("works") == 42);
     CHECK(seen.devices[0].moment == Time(Duration(7)));
     CHECK(*seen.devices[1].find("works") == 0);
-    for (const auto& entry : std::filesystem::directory_iterator(pages.path)) {
+    for (const auto& entry : std::filesystem::directory_iterator(pages.path())) {
       struct stat info {};
       REQUIRE(stat(entry.path().c_str(), &info) == 0);
       CHECK((info.st_mode & 0777) == 0600);
@@ -71,7 +50,7 @@ TEST_CASE("until it is closed, only this user sees a page, with the values writt
 }
 
 // Makes a process that publishes and is killed, so that its file stays.
-void die_publishing(const PageFolder& pages, uint64_t unique) {
+void die_publishing(const PageDirectory& pages, uint64_t unique) {
   const pid_t child = fork();
   if (child == 0) {
     const StatsFile file = pages.publish(unique);
@@ -81,7 +60,7 @@ void die_publishing(const PageFolder& pages, uint64_t unique) {
 }
 
 TEST_CASE("a page of a dead process is not shown, and is removed by the next look or publication") {
-  const PageFolder pages;
+  const PageDirectory pages;
   die_publishing(pages, 1);
   REQUIRE(pages.count() == 1);
   CHECK(pages.look().devices.empty());
@@ -93,7 +72,7 @@ TEST_CASE("a page of a dead process is not shown, and is removed by the next loo
 }
 
 TEST_CASE("a child of fork neither keeps its parent's page alive nor removes it") {
-  const PageFolder pages;
+  const PageDirectory pages;
   int running[2];
   REQUIRE(pipe(running) == 0);
   StatsFile file = pages.publish(1);
@@ -116,11 +95,11 @@ TEST_CASE("a child of fork neither keeps its parent's page alive nor removes it"
 }
 
 TEST_CASE("a file that is not a page, or a spoiled one, is reported and skipped") {
-  const PageFolder pages;
+  const PageDirectory pages;
   const StatsFile whole = pages.publish(1);
   const StatsFile spoiled = pages.publish(2);
   std::filesystem::path at;
-  for (const auto& entry : std::filesystem::directory_iterator(pages.path)) {
+  for (const auto& entry : std::filesystem::directory_iterator(pages.path())) {
     if (entry.path().string().ends_with("2")) at = entry.path();
   }
   const auto one_is_skipped = [&](const char* why) {
@@ -141,11 +120,11 @@ TEST_CASE("a file that is not a page, or a spoiled one, is reported and skipped"
   one_is_skipped("not a file with a device's counters");
   REQUIRE(unlink(at.c_str()) == 0);
 
-  at = pages.path / "README";
+  at = pages.path() / "README";
   std::ofstream(at) << "hello";
   one_is_skipped("not a file with a device's counters");
   REQUIRE(unlink(at.c_str()) == 0);
-  at = pages.path / "1-0000000000000000";
+  at = pages.path() / "1-0000000000000000";
   REQUIRE(mkfifo(at.c_str(), 0600) == 0);
   one_is_skipped("not a file with a device's counters");
   REQUIRE(unlink(at.c_str()) == 0);
@@ -154,12 +133,12 @@ TEST_CASE("a file that is not a page, or a spoiled one, is reported and skipped"
 }
 
 TEST_CASE("a directory that others could use is refused, when publishing and when looking") {
-  const PageFolder pages;
-  std::filesystem::permissions(pages.path, std::filesystem::perms(0755));
+  const PageDirectory pages;
+  std::filesystem::permissions(pages.path(), std::filesystem::perms(0755));
   for (const Error& error :
        {pages.files().look().error(), pages.files().publish(engine::this_process(), 1).error()}) {
     CHECK(error.status == Status::permission_denied);
-    CHECK(mentions(error.message, pages.path.string()));
+    CHECK(mentions(error.message, pages.path().string()));
     CHECK(mentions(error.message, "Fix: "));
   }
   CHECK(StatsFiles("/nonexistent/x").publish(engine::this_process(), 1).status() ==

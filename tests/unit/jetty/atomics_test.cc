@@ -75,7 +75,7 @@ void for_all_atomics(Each&& each) {
        what = static_cast<Atomic>(static_cast<uint8_t>(what) + 1)) {
     for (auto update = Update::add; update <= last_update;
          update = static_cast<Update>(static_cast<uint8_t>(update) + 1)) {
-      if (!jetty::updates(what) && update != Update::add) continue;
+      if (what != Atomic::store && what != Atomic::load && update != Update::add) continue;
       each(what, update);
     }
   }
