@@ -39,8 +39,8 @@ struct URMA_LOCAL Segment::State {
     State* first = nullptr;
   };
 
-  std::shared_ptr<engine::Runner> runner;
-  Region owned;  // private memory, if the library allocated it
+  std::shared_ptr<engine::Runner> runner;  // of the device, which lives as long as its segments
+  Region owned;                            // private memory, if the library allocated it
   // Memory of the medium (a window), if the segment lies there.
   std::optional<engine::Registrations::Lease> leased;
   // The device that reads the memory by itself, or null if it does not.

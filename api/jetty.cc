@@ -91,7 +91,7 @@ size_t poll_moved(std::span<Completion> out) {
 }
 
 // Makes the error for a device that has no thread which would make a descriptor readable.
-Error nobody_wakes(const engine::Runner& runner, std::string_view call) {
+Error not_served(const engine::Runner& runner, std::string_view call) {
   if (runner.simulated()) {
     return failed(Status::unsupported, call,
                   ": this device is simulated, and its time stands still while a thread sleeps")
@@ -135,7 +135,7 @@ Result<int> CompletionSource::fd(const std::shared_ptr<urma::jetty::Jfc>& kept) 
     // set.
     if (runner->here() && jfc->descriptor() >= 0) return jfc->descriptor();
     if (auto able = usable(*runner, "fd"); !able) return able.error();
-    if (!runner->has_service()) return nobody_wakes(*runner, "fd");
+    if (!runner->has_service()) return not_served(*runner, "fd");
     if (jfc->attached()) {
       return Error{Status::invalid_argument,
                    "fd: this queue is attached to a Jfce. Fix: wait at the fd() of the Jfce"};
@@ -159,7 +159,7 @@ Result<void> CompletionSource::attach(const std::shared_ptr<urma::jetty::Jfc>& k
                                       uint64_t tag) {
   return guarded("attach", [&]() -> Result<void> {
     if (auto able = usable(*runner, "attach"); !able) return able.error();
-    if (!runner->has_service()) return nobody_wakes(*runner, "attach");
+    if (!runner->has_service()) return not_served(*runner, "attach");
     if (jfc->attached() || jfc->descriptor() >= 0) {
       return Error{Status::invalid_argument,
                    std::string("attach: this queue has ") +

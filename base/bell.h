@@ -71,11 +71,11 @@ class Bell {
   // has, or as `anybody`. `rung` belongs to the ringer, and is 0 at first. Makes a system call only
   // if a thread sleeps at the bell.
   static constexpr uint32_t anybody = 0;
-  void ring(uint32_t& rung, uint32_t who) {
+  void ring(uint32_t& rung, uint32_t ringer) {
     const uint32_t value = word_->load(std::memory_order_relaxed);
     if ((value & state_mask) == 0 || value == rung) return;
-    const uint32_t mark = who << state_bits | rang;
-    if (who != anybody) rung = mark;
+    const uint32_t mark = ringer << state_bits | rang;
+    if (ringer != anybody) rung = mark;
     word_->store(mark, std::memory_order_relaxed);
     syscall(SYS_futex, word_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   }

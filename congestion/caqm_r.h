@@ -55,9 +55,9 @@ class CaqmRMeter final : public PortMeter {
   double slot_seconds() const { return round_ / slots; }
 
   Time slot_end_ = Time::min();
-  float rate_;   // bytes per second
-  float round_;  // seconds
-  float packet_;
+  float rate_;    // bytes per second
+  float round_;   // seconds
+  float packet_;  // bytes of the largest packet
   // Sums of the present slot.
   float arrived_ = 0;                  // bytes
   float refused_ = 0;                  // flows below the fair rate that were refused an increase
@@ -66,13 +66,13 @@ class CaqmRMeter final : public PortMeter {
   float counted_ = 0;                  // flows
   std::array<float, slots> counts_{};  // flows, of the last slots
   float flows_ = 1;
-  float load_ = 0;  // bytes per second, averaged
-  float refused_flows_ = 0;
-  float capped_load_ = 0;
-  float growth_ = 0;  // bytes per second that grants of the last round trip will add
-  float excess_ = 1;
-  float fair_ = 0;    // bytes per second
-  float tokens_ = 0;  // bytes of increases that may be granted
+  float load_ = 0;           // bytes per second, averaged
+  float refused_flows_ = 0;  // `refused_` as an average of slots
+  float capped_load_ = 0;    // `capped_` likewise, in bytes per second
+  float growth_ = 0;         // bytes per second that grants of the last round trip will add
+  float excess_ = 1;         // factor of the fair rate; above 1 if flows do not use all of theirs
+  float fair_ = 0;           // bytes per second
+  float tokens_ = 0;         // bytes of increases that may be granted
   uint32_t seed_;
   uint32_t packets_ = 0;
   float fair_part_ = 0;  // of the step from `fair_low_` to the next code

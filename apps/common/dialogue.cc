@@ -18,10 +18,10 @@ Jetty make_jetty(Device& device, const Dialogue::Options& options) {
               "a Jetty for messages");
 }
 
-Failure crowded(size_t waiting, std::string_view whom) {
+Failure crowded(size_t waiting, std::string_view peers) {
   return {Exit::peer_lost,
           fmt::format("{} messages wait for {}. Fix: check whether the other side still runs",
-                      waiting, whom)};
+                      waiting, peers)};
 }
 
 std::string origin(const Completion& arrival, std::string_view why) {

@@ -39,8 +39,8 @@ std::string objection(const Case& what) {
     }
   }
   if (what.depth < 1 || what.depth > most_depth) {
-    return fmt::format("a depth of {} is not within 1 to {}. Fix: choose another --depth",
-                       what.depth, most_depth);
+    return fmt::format("a depth of {} is not within 1 to {}. Fix: choose --depth 1 to {}",
+                       what.depth, most_depth, most_depth);
   }
   if (!what.test->bandwidth() && what.depth != 1) {
     return fmt::format(
@@ -49,8 +49,8 @@ std::string objection(const Case& what) {
         what.test->name);
   }
   if (what.jetties < 1 || what.jetties > most_jetties) {
-    return fmt::format("{} Jetties are not within 1 to {}. Fix: choose another --jetties",
-                       what.jetties, most_jetties);
+    return fmt::format("{} Jetties are not within 1 to {}. Fix: choose --jetties 1 to {}",
+                       what.jetties, most_jetties, most_jetties);
   }
   if (what.test->ping_pong()) {
     if (what.signal_every < 1 || what.signal_every > most_unsignalled) {

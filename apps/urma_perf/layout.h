@@ -20,9 +20,6 @@ class Layout {
 
   uint32_t slots() const { return slots_; }  // of one Jetty
   uint64_t ledger_bytes() const { return lanes_ * sizeof(uint64_t); }
-  uint64_t ledger_at(uint32_t jetty, uint32_t slot) const {
-    return (uint64_t{jetty} * slots_ + slot) * sizeof(uint64_t);
-  }
   uint64_t source_begin() const { return source_; }
   uint64_t source_bytes() const { return source_bytes_; }  // of one source
   uint32_t sources() const { return sources_; }

@@ -67,20 +67,20 @@ class Session {
   Report end();
   Totals finish();
 
-  const uint64_t number_;
+  const uint64_t number_;  // tells the server's sessions apart
   Device& device_;
-  Jfc& completions_;
-  const bool alone_;
+  Jfc& completions_;  // of all sessions
+  const bool alone_;  // no engine runs beside this thread
   const Client client_;
   RemoteJetty answers_to_;
-  RemoteSegment presence_;
-  std::unique_ptr<Running> running_;
-  bool in_limit_ = false;
-  int64_t waited_ = 0;
+  RemoteSegment presence_;            // read to see whether a silent client still lives
+  std::unique_ptr<Running> running_;  // the test that was set up last
+  bool in_limit_ = false;             // the raw limit runs, not the test
+  int64_t waited_ = 0;                // for a processor, when the run began; in nanoseconds
   bool over_ = false;
-  int64_t heard_;
+  int64_t heard_;  // when the client's latest message or answer came
   bool probing_ = false;
-  int unanswered_ = 0;
+  int unanswered_ = 0;  // probes in a row
 };
 
 }  // namespace urma::apps::perf

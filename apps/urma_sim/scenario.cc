@@ -224,7 +224,8 @@ std::span<const Scenario> scenarios() {
   static const std::vector<Shape> only_star{Shape::star};
   static const std::vector<Shape> only_parking{Shape::parking};
   static const std::vector<Scenario> all{
-      {"I1", "incast: all send to one, without an end", wide, hundred, 1000, incast},
+      {"I1", "incast: all hosts send to one, and the flows do not end", wide, hundred, 1000,
+       incast},
       {"I2", "the same at 400 Gb/s with round trips of 4 us", wide, four_hundred(), 1000, incast},
       {"I3", "incast of flows that end", wide, finite(), 1000, incast},
       {"J1", "flows join and leave, one in each 100 round trips", only_star, small_messages(), 16,

@@ -48,13 +48,13 @@ class Attachment {
 
   Settings settings_;
   State state_ = State::asking;
-  LinkRefusal refusal_ = LinkRefusal::none;
-  uint8_t mtu_log2_ = 0;
-  congestion::Metering metering_ = congestion::Metering::unknown;
-  uint64_t cookie_ = 0;
-  Time sent_ = Time::min();
-  Time next_;
-  Time lease_ends_ = Time::min();
+  LinkRefusal refusal_ = LinkRefusal::none;  // the switch's latest answer, if it refused
+  uint8_t mtu_log2_ = 0;                     // of the switch's port; 0 until it has answered
+  congestion::Metering metering_ = congestion::Metering::unknown;  // of the switch's port
+  uint64_t cookie_ = 0;                                            // to be sent back to the switch
+  Time sent_ = Time::min();                                        // of the latest message
+  Time next_;                                                      // time of the next message
+  Time lease_ends_ = Time::min();  // if the switch answers nothing until then, it has forgotten us
 };
 
 }  // namespace urma::drivers::link
