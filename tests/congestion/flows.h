@@ -50,6 +50,7 @@ class Flows final : private fabric::Watcher {
   Flows& operator=(const Flows&) = delete;
 
   void add(const FlowOptions& options);
+  // Runs until the time, or until there are more packets than the simulation holds.
   void run(Time until);
   // Runs until all flows have finished, at most until the time. Returns the last completion, or
   // `never`.
@@ -68,6 +69,9 @@ class Flows final : private fabric::Watcher {
   double queue_packets(double quantile) const;
   double peak_packets() const { return static_cast<double>(peak_) / mtu; }
   uint64_t drops();
+  // Returns whether there were more packets than the simulation holds: the queues have no bound,
+  // and yet packets were dropped.
+  bool overloaded() { return options_.queue_bytes == UINT64_MAX && drops() > 0; }
   uint64_t trace_hash() const { return network_.trace_hash(); }
   Time now() const { return network_.now(); }
 

@@ -101,17 +101,10 @@ Shares shares_of(const Flows& flows) {
   return shares;
 }
 
-// DCQCN cuts a rate once in 50 us, so it takes milliseconds until so many flows fit, and the
-// packets until then do not fit into memory. Real links are stopped before, which is not simulated.
-bool overloads(const Cell& cell, std::string_view algorithm) {
-  return algorithm == "dcqcn" && cell.senders >= 128;
-}
-
 // ---- I1, I2, X2, X3: flows without an end, from all hosts of a star to one
 
 Row steady(const Cell& cell, std::string_view algorithm, const FlowsOptions& given,
            const Link& link) {
-  if (overloads(cell, algorithm)) return {cell.scenario, cell.name, algorithm, {}};
   FlowsOptions options = given;
   options.seed = cell.seed;
   options.topology = fabric::star(cell.senders + 1, link.cable());
@@ -122,9 +115,7 @@ Row steady(const Cell& cell, std::string_view algorithm, const FlowsOptions& giv
   const double peak = flows.peak_packets();
   flows.begin_count();
   flows.run(rounds(link, warm_up + 400));
-  if (options.queue_bytes == UINT64_MAX && flows.drops() > 0) {
-    return {cell.scenario, cell.name, algorithm, {}};
-  }
+  if (flows.overloaded()) return {cell.scenario, cell.name, algorithm, {}};
   const Shares shares = shares_of(flows);
   return {cell.scenario,
           cell.name,
