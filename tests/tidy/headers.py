@@ -13,6 +13,8 @@ import hashlib
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import tempfile
 import zlib
@@ -67,13 +69,27 @@ def fingerprint(tree, header, compiler):
 
 def compile_alone(tree, header, compiler):
     """Returns None, or the first message of the compiler."""
-    command = [compiler, "-I", str(tree.root), *FLAGS]
+    more = []
+    if "<rte_" in tree.text(header):
+        more = dpdk_flags()
+        if not more:
+            return None
+    command = [compiler, "-I", str(tree.root), *more, *FLAGS]
     result = subprocess.run(command, input='#include "%s"\n' % header, text=True,
                             capture_output=True, check=False)
     if result.returncode == 0:
         return None
     complaint = next((l for l in result.stderr.split("\n") if "error" in l), "no reason given")
     return "%s:1: does not compile alone: %s" % (header, complaint)
+
+
+def dpdk_flags():
+    """Returns the flags with which headers of DPDK compile; none if it is not installed."""
+    if shutil.which("pkg-config") is None:
+        return []
+    found = subprocess.run(["pkg-config", "--cflags", "libdpdk"], text=True, capture_output=True,
+                           check=False)
+    return re.sub(r"-I\s*", "-isystem ", found.stdout).split()
 
 
 def is_chosen(header):
