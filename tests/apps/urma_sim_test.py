@@ -35,7 +35,8 @@ def test_each_incast_without_an_end():
                             ("X2", "none"), ("X3", "none")):
         result = simulated("--scenario", scenario, "--cc", "caqm_r", *SHORT)
         assert result["meter"] == meter, result
-        assert 0.7 < result["utilisation"] < 0.989, result
+        # Works that were in flight before the run was counted are counted at its beginning.
+        assert 0.7 < result["utilisation"] <= 1, result
         assert result["jain"] > 0.5, result
         assert result["retransmitted"] == 0 and result["dropped"] == 0, result
         histogram = result["queue"]["histogram"]
