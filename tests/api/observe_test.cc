@@ -141,11 +141,11 @@ TEST_CASE("a page shows what a channel sent again, and that its peer was not rea
   } const cases[] = {{"fault(loss=20%):udp:", "udp:", true}, {"cxl:", "cxl:", false}};
   for (const auto& one : cases) {
     INFO(one.device);
+    const auto bytes = bytes_like(5000, 1);  // outlives the device, whose work does not end
     const Medium medium(one.peer);
     Side from = Side::open(one.loses ? one.device : medium.text());
     Side to = Side::open(medium.text());
     const auto import = from.device.import(to.line()).value();
-    const auto bytes = bytes_like(5000, 1);
     REQUIRE(from.jetty.post(send(bytes, import.jetty)) == 1);
     std::optional<ObservedChannel> channel;
     const auto until = std::chrono::steady_clock::now() + patience;
