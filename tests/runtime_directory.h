@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstdlib>
-#include <filesystem>
-#include <string>
+#include "tests/temporary_directory.h"
 
 namespace urma::test {
 
@@ -11,20 +9,17 @@ namespace urma::test {
 class RuntimeDirectory {
  public:
   RuntimeDirectory() {
-    char text[] = "/tmp/urma-names-XXXXXX";
-    path_ = mkdtemp(text);
     if (const char* old = std::getenv("XDG_RUNTIME_DIR")) before_ = old;
-    setenv("XDG_RUNTIME_DIR", path_.c_str(), 1);
+    setenv("XDG_RUNTIME_DIR", path().c_str(), 1);
   }
   RuntimeDirectory(const RuntimeDirectory&) = delete;
   ~RuntimeDirectory() {
     before_.empty() ? unsetenv("XDG_RUNTIME_DIR") : setenv("XDG_RUNTIME_DIR", before_.c_str(), 1);
-    std::filesystem::remove_all(path_);
   }
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return directory_.path(); }
 
  private:
-  std::filesystem::path path_;
+  const TemporaryDirectory directory_{"/tmp/urma-names-XXXXXX"};
   std::string before_;
 };
 

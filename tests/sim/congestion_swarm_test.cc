@@ -220,7 +220,8 @@ class SwarmWorld {
   }
 
   fabric::Switch& the_switch() { return hosts_.network().switches()->network().switches()[0]; }
-  // Lets all packets arrive that are on their way, also those that are sent again in vain.
+  // Runs the world until all packets that are under way have arrived, with those that channels send
+  // again in vain.
   void settle() {
     const Time last = hosts_.now() + patience;
     do {

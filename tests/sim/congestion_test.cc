@@ -222,14 +222,17 @@ TEST_CASE("four senders keep the queue of their receiver short, and none starves
   CHECK(incast("incast-aimd", "aimd", "aimd").most_queue > 550'000);
 }
 
+void check_metered(const Incast& seen, const std::string& control) {
+  CHECK(seen.control == control);
+  CHECK(seen.congested > 0);
+  CHECK(seen.retransmitted == 0);
+  for (const double share : seen.shares) CHECK(share > 0.7);
+}
+
 TEST_CASE("simulated switches answer the requests of senders by their port meters") {
   for (const std::string control : {"caqm_w", "caqm_r"}) {
     INFO(control);
-    const Incast metered = incast("metered-" + control, control, control, control);
-    CHECK(metered.control == control);
-    CHECK(metered.congested > 0);
-    CHECK(metered.retransmitted == 0);
-    for (const double share : metered.shares) CHECK(share > 0.7);
+    check_metered(incast("metered-" + control, control, control, control), control);
   }
 }
 
@@ -237,11 +240,7 @@ TEST_CASE("behind the meters of one C-AQM, senders that ask for the other one us
   for (const std::string meter : {"caqm_w", "caqm_r"}) {
     const std::string other = meter == "caqm_w" ? "caqm_r" : "caqm_w";
     INFO(meter);
-    const Incast all = incast("misread-" + meter, other, other, meter);
-    CHECK(all.control == meter);
-    CHECK(all.congested > 0);
-    CHECK(all.retransmitted == 0);
-    for (const double share : all.shares) CHECK(share > 0.7);
+    check_metered(incast("misread-" + meter, other, other, meter), meter);
     const Incast one = incast("misread-one-" + meter, other, meter, meter);
     for (const double share : one.shares) CHECK(share > 0.7);
   }

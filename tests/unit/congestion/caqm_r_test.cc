@@ -183,6 +183,16 @@ TEST_CASE("a port grants growth while it has spare rate, and names the fair rate
   CHECK(rate_of(above.hint) < 2.6e8);
 }
 
+// Returns how many of so many packets that ask at the same time, at this rate, are granted growth.
+int granted_at_once(CaqmRMeter& meter, Time now, int packets, double rate) {
+  int granted = 0;
+  for (int i = 0; i < packets; ++i) {
+    granted +=
+        meter.arrive(now, 1000, 0, {.increase = true, .hint = rate_code(rate, 0.5)}).increase;
+  }
+  return granted;
+}
+
 TEST_CASE("what a port grants at once is at most what it can send more in a round trip") {
   CaqmRMeter meter(gigabyte);
   Time now{};
@@ -190,10 +200,8 @@ TEST_CASE("what a port grants at once is at most what it can send more in a roun
     now += 1429ns;  // seven tenths of the port
     meter.arrive(now, 1000, 0, {.hint = rate_code(1.75e8, 0.5)});
   }
-  int granted = 0;
-  for (int i = 0; i < 40; ++i) {
-    granted += meter.arrive(now, 1000, 0, {.increase = true, .hint = rate_code(2e7, 0.5)}).increase;
-  }
+  // The rest is 29 packets in a round trip.
+  const int granted = granted_at_once(meter, now, 40, 2e7);
   CHECK(granted >= 25);
   CHECK(granted <= 30);
 }
@@ -202,10 +210,7 @@ TEST_CASE("a port grants nothing to the later ones of many that begin at once") 
   CaqmRMeter meter(gigabyte);
   Time now{};
   load(meter, now, 1, 1e7, 10);
-  int granted = 0;
-  for (int i = 0; i < 100; ++i) {
-    granted += meter.arrive(now, 1000, 0, {.increase = true, .hint = rate_code(1e7, 0.5)}).increase;
-  }
+  const int granted = granted_at_once(meter, now, 100, 1e7);
   // Half of the 100 packets that leave in a round trip.
   CHECK(granted >= 48);
   CHECK(granted <= 51);

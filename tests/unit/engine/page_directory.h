@@ -1,25 +1,15 @@
 #pragma once
 
-#include <cstdlib>
-#include <filesystem>
-#include <string>
-
 #include "engine/stats_files.h"
+#include "tests/temporary_directory.h"
 
 namespace urma::test {
 
 // A directory for the pages of devices, of one test alone.
 class PageDirectory {
  public:
-  PageDirectory() {
-    char text[] = "/dev/shm/urma-pages-XXXXXX";
-    path_ = mkdtemp(text);
-  }
-  PageDirectory(const PageDirectory&) = delete;
-  ~PageDirectory() { std::filesystem::remove_all(path_); }
-
-  const std::filesystem::path& path() const { return path_; }
-  engine::StatsFiles files() const { return engine::StatsFiles(path_.string()); }
+  const std::filesystem::path& path() const { return directory_.path(); }
+  engine::StatsFiles files() const { return engine::StatsFiles(path().string()); }
   // Publishes a page of this process, for a device `udp:UNIQUE`.
   engine::StatsFile publish(uint64_t unique) const {
     ObservedDevice facts = engine::this_process();
@@ -28,12 +18,12 @@ class PageDirectory {
   }
   Observed look() const { return files().look().value(); }
   size_t count() const {
-    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path()), {}));
   }
-  std::filesystem::path only() const { return std::filesystem::directory_iterator(path_)->path(); }
+  std::filesystem::path only() const { return std::filesystem::directory_iterator(path())->path(); }
 
  private:
-  std::filesystem::path path_;
+  const TemporaryDirectory directory_{"/dev/shm/urma-pages-XXXXXX"};
 };
 
 }  // namespace urma::test
