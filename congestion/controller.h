@@ -106,8 +106,8 @@ class Controller {
 struct Settings {
   uint32_t packet_bytes = 4096;    // the channel's MTU
   uint64_t limit_bytes = 4 << 20;  // the window never exceeds what the receiver can buffer
-  // Of this host's link; zero if unknown. A controller that paces never exceeds it, whatever is
-  // reported.
+  // The rate of this host's link; zero if it is unknown. A controller that paces never sends
+  // faster, whatever receivers and switches report.
   double bytes_per_second = 0;
   Duration base_rtt{};  // without queues; if zero, the least measured round trip is used
   // How late an end may run, which is at least how late its timers expire. A controller that reads

@@ -81,7 +81,9 @@ struct LinkControl {
   uint8_t mtu_log2 = 0;   // the largest payload that the sender of the message can carry
   uint16_t lease_ms = 0;  // attached: the device has the CNA for so long
   uint64_t nonce = 0;     // of the device; the switch repeats it, except in `unknown`
-  // Of the switch; the device repeats it. attached: see `metering_of`.
+  // challenge: a number that the switch has chosen. attach: the same number, by which the device
+  // proves that it receives at its address. attached: the port meters of the switch, as
+  // `metering_of` reads them.
   uint64_t cookie = 0;
   uint32_t crc = 0;  // of all before it; `control_datagram` sets it
 

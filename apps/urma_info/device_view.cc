@@ -159,8 +159,7 @@ std::string congestion_text(const DeviceView& view) {
   std::string out = wrap_after(
       "    ",
       fmt::format("packets carry {}; port meters {}; link {}; what --cc NAME uses, if the peer "
-                  "reports what "
-                  "that needs:",
+                  "reports what that needs:",
                   value_of(view.settings, "carries"), value_of(view.settings, "port_meters"),
                   value_of(view.settings, "line_rate")),
       indent);

@@ -24,7 +24,7 @@ std::string lines_of(const std::vector<Strip>& strips);
 
 // Returns a number in three digits with a unit: "0", "12.3", "456k", "1.20M".
 std::string short_number(double value);
-// The same; "-" if there is no value.
+// Returns the number as short_number does, or "-" if there is no value.
 std::string shown(std::optional<double> value);
 // Returns a time in its largest unit: "45 s", "12 min", "3 h", "5 d".
 std::string span(int64_t seconds);

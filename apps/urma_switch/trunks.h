@@ -23,7 +23,7 @@ class Trunks {
   struct Trunk {
     Endpoint at;
     uint8_t unanswered = 0;  // messages since the last answer
-    // Of the other switch; unknown until it has answered.
+    // How the ports of the other switch read hints; unknown until that switch has answered.
     congestion::Metering metering = congestion::Metering::unknown;
     uint64_t silences = 0;  // how often it became silent
 

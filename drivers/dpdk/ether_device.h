@@ -36,7 +36,8 @@ class EtherDevice final : public ReadableMemory::Device {
     bool chains = false;        // sends packets that consist of several buffers
     unsigned most_buffers = 1;  // of one packet
     bool peer_seen = true;      // the link was up at open
-    // Of the link, or the most that it can have if it was down at open; 0 if that is not known.
+    // The rate of the link, or its highest one if the link was down at open; 0 if the port states
+    // none.
     uint64_t line_bytes_per_second = 0;
   };
   const Facts& facts() const { return facts_; }

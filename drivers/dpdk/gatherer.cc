@@ -15,7 +15,7 @@ class Chain {
     head_.pkt_len = head_.data_len;
   }
 
-  // Each returns false if there is no buffer.
+  // `copy` and `attach` return false if the pool has no buffer left.
   bool copy(const std::byte* data, size_t bytes) {
     if (bytes == 0) return true;
     if (attached_ && !add_buffer()) return false;

@@ -4,7 +4,7 @@
 
 namespace urma::transport {
 
-// When packets of a channel may leave, by the controllers of its routes. With an only path all of
+// When packets of a channel may leave, by the controllers of its routes. With a single path all of
 // them may leave at any time, as far as this class knows.
 //
 // It is a reference and is passed by value. The `Routes` outlive it. Only the thread that runs the
@@ -29,7 +29,7 @@ class ChannelDepartures {
   congestion::Signal depart(uint8_t route, const congestion::Sent& packet) const {
     return several_ == nullptr ? congestion::Signal{} : several_->windows().depart(route, packet);
   }
-  // It is smaller than foreseen.
+  // That packet was written, and is smaller than foreseen.
   void correct(uint8_t route, const congestion::Written& packet) const {
     if (several_ != nullptr) several_->windows().correct(route, packet);
   }
