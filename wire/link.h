@@ -76,22 +76,24 @@ struct LinkControl {
   static constexpr size_t size = 28;
 
   LinkMessage type = LinkMessage::attach;
-  uint32_t cna = 0;  // 24 bits. attach: 0 asks for any
+  uint32_t cna = 0;    // 24 bits. attach: 0 asks for any
+  bool rated = false;  // attach: the device reads the rate of its port. attached: `cookie` has it
   LinkRefusal refusal = LinkRefusal::none;
   uint8_t mtu_log2 = 0;   // the largest payload that the sender of the message can carry
   uint16_t lease_ms = 0;  // attached: the device has the CNA for so long
   uint64_t nonce = 0;     // of the device; the switch repeats it, except in `unknown`
   // challenge: a number that the switch has chosen. attach: the same number, by which the device
-  // proves that it receives at its address. attached: the port meters of the switch, as
-  // `metering_of` reads them.
+  // proves that it receives at its address. attached: facts of the device's port, as
+  // `metering_of` and `rate_of` read them.
   uint64_t cookie = 0;
   uint32_t crc = 0;  // of all before it; `control_datagram` sets it
 
   using Layout =
       HeaderLayout<size, Member<&LinkControl::type, 0, 8>, Member<&LinkControl::cna, 8, 24>,
-                   Member<&LinkControl::refusal, 32, 8>, Member<&LinkControl::mtu_log2, 40, 8>,
-                   Member<&LinkControl::lease_ms, 48, 16>, Member<&LinkControl::nonce, 64, 64>,
-                   Member<&LinkControl::cookie, 128, 64>, Member<&LinkControl::crc, 192, 32>>;
+                   Member<&LinkControl::rated, 32, 1>, Member<&LinkControl::refusal, 33, 7>,
+                   Member<&LinkControl::mtu_log2, 40, 8>, Member<&LinkControl::lease_ms, 48, 16>,
+                   Member<&LinkControl::nonce, 64, 64>, Member<&LinkControl::cookie, 128, 64>,
+                   Member<&LinkControl::crc, 192, 32>>;
 
   static LinkControl parse(HeaderView<size> in) { return read_header<LinkControl>(in); }
   void emit(HeaderBytes<size> out) const { Layout::write(*this, out); }
@@ -101,10 +103,23 @@ struct LinkControl {
 // An `attached` message needs no cookie. There it is the number of a Metering: how the ports of the
 // switch read hints. A switch that does not say it sends 0, `unknown`.
 inline uint64_t cookie_of(congestion::Metering metering) { return number(metering); }
+// Puts the rate of the device's port above that number, for a device that has asked for it: others
+// would take both together for one large number. 0: the switch does not limit the rate.
+inline constexpr unsigned link_rate_shift = 8;
+inline void add_rate(LinkControl& attached, uint64_t bytes_per_second) {
+  attached.rated = true;
+  attached.cookie |= std::min(bytes_per_second, UINT64_MAX >> link_rate_shift) << link_rate_shift;
+}
+// The inverse of add_rate. Returns 0 if the rate is not known.
+inline uint64_t rate_of(const LinkControl& attached) {
+  return attached.rated ? attached.cookie >> link_rate_shift : 0;
+}
 // The inverse of cookie_of. A number that this version does not know is another way to read hints.
 inline congestion::Metering metering_of(const LinkControl& attached) {
-  const bool known = attached.cookie <= number(congestion::Metering::rates);
-  return known ? static_cast<congestion::Metering>(attached.cookie) : congestion::Metering::other;
+  constexpr uint64_t below_rate = (1 << link_rate_shift) - 1;
+  const uint64_t metering = attached.rated ? attached.cookie & below_rate : attached.cookie;
+  const bool known = metering <= number(congestion::Metering::rates);
+  return known ? static_cast<congestion::Metering>(metering) : congestion::Metering::other;
 }
 
 // ---- whole datagrams

@@ -92,9 +92,12 @@ std::optional<LinkControl> Forwarder::handle(const LinkControl& message, const P
     ++counters_.misdirected;
     return std::nullopt;
   }
-  const Hosts::Outcome outcome = hosts_.handle(message, from, now);
+  Hosts::Outcome outcome = hosts_.handle(message, from, now);
   if (outcome.closed != Hosts::none) close(outcome.closed + trunks(), now);
   if (outcome.opened != Hosts::none) open(outcome.opened + trunks(), now);
+  if (message.rated && outcome.answer && outcome.answer->type == LinkMessage::attached) {
+    add_rate(*outcome.answer, port_settings(outcome.answer->cna).bytes_per_second);
+  }
   return outcome.answer;
 }
 

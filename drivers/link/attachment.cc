@@ -7,6 +7,7 @@ namespace urma::drivers::link {
 LinkControl Attachment::message_of(LinkMessage type) const {
   return {.type = type,
           .cna = settings_.cna,
+          .rated = type == LinkMessage::attach,
           .mtu_log2 = settings_.mtu_log2,
           .nonce = settings_.nonce,
           .cookie = cookie_};
@@ -54,6 +55,7 @@ void Attachment::attached(const LinkControl& message, Time now) {
   refusal_ = LinkRefusal::none;
   mtu_log2_ = message.mtu_log2;
   metering_ = metering_of(message);
+  bytes_per_second_ = rate_of(message);
   const Duration lease = std::chrono::milliseconds(message.lease_ms);
   lease_ends_ = now + lease;
   next_ = now + std::max<Duration>(lease / asks_in_a_lease, least_gap);

@@ -28,6 +28,7 @@ class Attachment {
   // Facts of the switch, once attached. One that was restarted may have other ones.
   uint8_t mtu_log2() const { return mtu_log2_; }
   congestion::Metering metering() const { return metering_; }
+  uint64_t bytes_per_second() const { return bytes_per_second_; }  // 0: not known, or unlimited
 
   // Takes a message of the switch.
   void handle(const LinkControl& message, Time now);
@@ -51,6 +52,7 @@ class Attachment {
   LinkRefusal refusal_ = LinkRefusal::none;  // the switch's latest answer, if it refused
   uint8_t mtu_log2_ = 0;                     // of the switch's port; 0 until it has answered
   congestion::Metering metering_ = congestion::Metering::unknown;  // of the switch's port
+  uint64_t bytes_per_second_ = 0;                                  // of the switch's port
   uint64_t cookie_ = 0;                                            // to be sent back to the switch
   Time sent_ = Time::min();                                        // of the latest message
   Time next_;                                                      // time of the next message

@@ -118,6 +118,8 @@ void LinkPort::fill_facts(const Settings& settings) {
   facts_.scheduling_delay = std::max(facts_.scheduling_delay, settings.most_late);
   facts_.carries = {.ecn = facts_.carries.ecn, .cci = true, .lbf = true, .vl = true};
   facts_.metering = attachment_.metering();
+  const uint64_t inner_rate = facts_.line_bytes_per_second, rate = attachment_.bytes_per_second();
+  if (rate > 0) facts_.line_bytes_per_second = inner_rate > 0 ? std::min(rate, inner_rate) : rate;
   facts_.description = "CNA " + std::to_string(attachment_.cna()) + " of the switch at " +
                        to_string(switch_) + ", over " + facts_.description;
   SettingList& all = facts_.settings;

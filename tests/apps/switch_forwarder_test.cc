@@ -133,6 +133,29 @@ TEST_CASE("a switch tells its devices which port meters it has") {
   }
 }
 
+TEST_CASE("a switch names the rate of its port to a device that asks for it, and to no other") {
+  Forwarder::Settings settings = small_switch();
+  settings.fabric.meter = "caqm_r";
+  settings.rates = {{5, 7'000'000}};
+  Attached with(settings);
+  const auto asks = [&](const FakeDevice& device, bool rated, uint64_t cookie = 0) {
+    LinkControl message = device.asks(cookie);
+    message.rated = rated;
+    return *with.tell(device, message);
+  };
+  // Devices of older versions do not ask, and read the whole cookie as a number.
+  CHECK(asks({host_at(1), 1}, false).cookie == cookie_of(congestion::Metering::rates));
+  const LinkControl usual = asks({host_at(1), 1}, true);
+  CHECK(usual.type == LinkMessage::attached);
+  CHECK(rate_of(usual) == byte_each_ns);
+  CHECK(metering_of(usual) == congestion::Metering::rates);
+  const FakeDevice slow{host_at(4), 5};
+  const LinkControl challenge = asks(slow, true);
+  CHECK(challenge.type == LinkMessage::challenge);
+  CHECK(rate_of(asks(slow, true, challenge.cookie)) == 7'000'000);
+  CHECK(asks({host_at(1), 2}, true).type == LinkMessage::refused);
+}
+
 TEST_CASE("a packet reaches the device with its destination, at the rate of the port") {
   Attached with;
   const uint32_t free = with.forwarder.free_slots();

@@ -197,6 +197,17 @@ TEST_CASE("balance=packet lets switches spread the packets of a channel, which t
   CHECK_FALSE(try_to_open(running.device("balance=flow")));
 }
 
+TEST_CASE("the line of a device is as fast as its port of the switch, or as the medium below") {
+  const RunningSwitch running;
+  PortPair ports(running.device(), running.device());
+  CHECK(ports.a->facts().line_bytes_per_second == RunningSwitch::bytes_per_second);
+  const std::string at = "link(" + to_string(running.at()) + "):fault(rate=";
+  const auto slow = PortPair::open(at + "8Mbit):udp:127.0.0.1:0");
+  CHECK(slow->facts().line_bytes_per_second == 1'000'000);
+  const auto fast = PortPair::open(at + "80Gbit):udp:127.0.0.1:0");
+  CHECK(fast->facts().line_bytes_per_second == RunningSwitch::bytes_per_second);
+}
+
 TEST_CASE("a frame whose head leaves no room for NTH arrives, and settles") {
   RunningSwitch running;
   PortPair ports(running.device(), running.device());

@@ -12,6 +12,8 @@ namespace urma::test {
 // A switch on the loopback interface, run by a thread of its own as urma_switch runs it.
 class RunningSwitch {
  public:
+  static constexpr uint64_t bytes_per_second = 1'250'000'000;  // of each port
+
   explicit RunningSwitch(const std::string& device = "udp:127.0.0.1:0?ecn=yes",
                          std::string_view meter = "caqm_r")
       : port_(PortPair::open(device)),
@@ -34,7 +36,7 @@ class RunningSwitch {
   static apps::switches::Forwarder::Settings settings(std::string_view meter) {
     return {.hosts = {.ports = 16, .key = {1, 2}},
             .fabric = {.packets = 4096, .buffer_bytes = 16 << 20, .meter = meter},
-            .port = {.bytes_per_second = 1'250'000'000, .host = true}};
+            .port = {.bytes_per_second = bytes_per_second, .host = true}};
   }
 
   std::unique_ptr<drivers::PacketPort> port_;

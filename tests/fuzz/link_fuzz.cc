@@ -23,6 +23,7 @@ using drivers::link::Attachment;
 using namespace std::chrono_literals;
 
 constexpr size_t packet_bytes = 300;
+constexpr uint64_t port_rate = 100'000'000;  // bytes per second
 
 Endpoint address_of(uint32_t number) {
   return {ipv4(10, 0, 0, static_cast<uint8_t>(number)), 4792};
@@ -40,7 +41,7 @@ class Script {
                                .hops = 4,
                                .meter = input_.chance(128) ? "caqm_r" : "caqm_w",
                                .base_rtt = 10us},
-                    .port = {.bytes_per_second = 100'000'000,
+                    .port = {.bytes_per_second = port_rate,
                              .host = true,
                              .marking = {.from_bytes = 500}}}),
         slots_(forwarder_.free_slots()) {}
@@ -72,6 +73,7 @@ class Script {
       case 2: {
         const LinkControl message{.type = static_cast<LinkMessage>(input_.take<uint8_t>()),
                                   .cna = input_.below(8),
+                                  .rated = input_.chance(128),
                                   .mtu_log2 = input_.take<uint8_t>(),
                                   .nonce = input_.below(4),
                                   .cookie = input_.take<uint64_t>()};
@@ -106,7 +108,11 @@ class Script {
       const auto message = device.attachment->due(now_);
       if (!message) break;
       const auto answer = take(control_datagram(*message), number);
-      if (answer) hear(device, *answer);
+      if (!answer) continue;
+      hear(device, *answer);
+      check(answer->type != LinkMessage::attached ||
+                device.attachment->bytes_per_second() == port_rate,
+            "a device that attaches learns the rate of its port");
     }
   }
 
@@ -128,6 +134,7 @@ class Script {
     if (!device.attachment) return;
     hear(device, {.type = static_cast<LinkMessage>(input_.take<uint8_t>()),
                   .cna = input_.below(8),
+                  .rated = input_.chance(128),
                   .refusal = static_cast<LinkRefusal>(input_.take<uint8_t>()),
                   .mtu_log2 = input_.take<uint8_t>(),
                   .lease_ms = input_.take<uint16_t>(),

@@ -209,6 +209,7 @@ template <class Visit>
 void visit_fields(LinkControl& header, Visit&& visit) {
   visit("type", header.type);
   visit("cna", header.cna);
+  visit("rated", header.rated);
   visit("refusal", header.refusal);
   visit("mtu_log2", header.mtu_log2);
   visit("lease_ms", header.lease_ms);

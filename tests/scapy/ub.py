@@ -305,7 +305,8 @@ class LinkControl(Packet):
     fields_desc = [
         ByteField("type", 1),
         X3BytesField("cna", 0),
-        ByteField("refusal", 0),
+        BitField("rated", 0, 1),
+        BitField("refusal", 0, 7),
         ByteField("mtu_log2", 0),
         ShortField("lease_ms", 0),
         XLongField("nonce", 0),

@@ -227,7 +227,8 @@ template <>
 inline LinkControl random_header(Prng& prng) {
   return {.type = static_cast<LinkMessage>(random8(prng)),
           .cna = random24(prng),
-          .refusal = static_cast<LinkRefusal>(random8(prng)),
+          .rated = coin(prng),
+          .refusal = static_cast<LinkRefusal>(random_bits<7>(prng)),
           .mtu_log2 = random8(prng),
           .lease_ms = random16(prng),
           .nonce = random64(prng),

@@ -135,11 +135,12 @@ local LINK_WORD = header("link_word", "Word, in place of LPH", 4, {
 local LINK_CONTROL = header("link_control", "Message between a device and its switch", 28, {
   number("type", "Type", 0, 1, nil, LINK_MESSAGES),
   number("cna", "CNA", 1, 3),
-  number("refusal", "Reason of a refusal", 4, 1, nil, LINK_REFUSALS),
+  flag("rated", "Attach: asks for the rate of the port; attached: the cookie has it", 4, 0x80),
+  number("refusal", "Reason of a refusal", 4, 1, 0x7f, LINK_REFUSALS),
   number("mtu_log2", "MTU, log2", 5, 1),
   number("lease_ms", "Lease, ms", 6, 2),
   hex("nonce", "Nonce of the device", 8, 8),
-  hex("cookie", "Cookie of the switch; attached: its port meters", 16, 8),
+  hex("cookie", "Cookie of the switch; attached: its port meters, and the rate of the port", 16, 8),
   hex("crc", "CRC", 24, 4),
 })
 local NTH_CNA24 = header("nth_cna24", "NTH, CNA of 24 bits", 10, {

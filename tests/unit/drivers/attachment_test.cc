@@ -72,6 +72,20 @@ TEST_CASE("a device learns how the switch meters each time that it attaches") {
   CHECK(attachment.metering() == Metering::rates);
 }
 
+TEST_CASE("a device asks for the rate of its port, and knows none if the switch does not say it") {
+  Attachment attachment = asking_for(7);
+  CHECK(attachment.due(attaching)->rated);
+  CHECK_FALSE(attachment.farewell().rated);
+  attachment.handle(granted(7), attaching);
+  CHECK(attachment.bytes_per_second() == 0);
+  LinkControl rated = granted(7);
+  rated.cookie = cookie_of(congestion::Metering::rates);
+  add_rate(rated, 12'500'000);
+  attachment.handle(rated, attaching + 1s);
+  CHECK(attachment.bytes_per_second() == 12'500'000);
+  CHECK(attachment.metering() == congestion::Metering::rates);
+}
+
 TEST_CASE("a challenge is answered at once, once, with its cookie") {
   Attachment attachment = asking_for(7);
   REQUIRE(attachment.due(attaching));

@@ -78,6 +78,30 @@ TEST_CASE("an attached message says how the ports of its switch read hints") {
   }
 }
 
+TEST_CASE("an attached message has the rate of the port beside its meters, if it says so") {
+  using congestion::Metering;
+  constexpr uint64_t most = UINT64_MAX >> link_rate_shift;
+  for (const uint64_t rate : {uint64_t{0}, uint64_t{1}, uint64_t{12'500'000}, most}) {
+    for (const Metering metering : {Metering::unknown, Metering::none, Metering::rates}) {
+      LinkControl sent{.type = LinkMessage::attached, .cookie = cookie_of(metering)};
+      CHECK(rate_of(sent) == 0);
+      add_rate(sent, rate);
+      const auto read = parse_link_control(control_datagram(sent));
+      REQUIRE(read);
+      CHECK(rate_of(*read) == rate);
+      CHECK(metering_of(*read) == metering);
+    }
+  }
+  LinkControl fastest{.type = LinkMessage::attached};
+  add_rate(fastest, UINT64_MAX);
+  CHECK(rate_of(fastest) == most);
+  // A later version may have more meters.
+  LinkControl later{.type = LinkMessage::attached, .cookie = 4};
+  add_rate(later, 7);
+  CHECK(metering_of(later) == Metering::other);
+  CHECK(rate_of(later) == 7);
+}
+
 TEST_CASE("a control message with one wrong bit is not accepted") {
   const LinkControl message{.type = LinkMessage::attached,
                             .cna = 0x123456,
