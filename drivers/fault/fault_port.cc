@@ -43,7 +43,9 @@ FaultPort::FaultPort(std::unique_ptr<PacketPort> inner, const Settings& settings
   }
 }
 
-FaultPort::~FaultPort() = default;
+FaultPort::~FaultPort() {
+  inner_.reset();  // it may still read the packets in `storage_`
+}
 
 PortCounters FaultPort::counters() const {
   PortCounters counters = inner_->counters();
