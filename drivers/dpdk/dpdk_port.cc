@@ -394,6 +394,7 @@ void DpdkPort::send_messages(Time now) {
     if (packet == nullptr) return;
     std::ranges::copy(message, bytes_of(*packet));
     set_bounds(*packet, 0, message.size());
+    ++counters_.calls_sent;
     if (device_->send(0, {&packet, 1}, now) == 0) {
       rte_pktmbuf_free(packet);
       return;
@@ -414,6 +415,7 @@ void DpdkPort::send_waiting(Time now) {
     const Mac* const hop = station_.next_hop(packet.to.to.address, now);
     if (hop == nullptr) return false;
     put_on_wire(*buffer, packet.to, *hop);
+    ++counters_.calls_sent;
     if (device_->send(packet.to.queue, {&buffer, 1}, now) == 1) return true;
     rte_pktmbuf_adj(buffer, static_cast<uint16_t>(station_.header_bytes()));
     return false;

@@ -1,22 +1,28 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "drivers/sim/network.h"
 
 namespace urma::drivers::sim {
 
-// A port with a bell, under the time of a simulated network. The inner port carries the frames; the
-// network watches the bell, and decides when the engine of a rung port runs.
+// A port under the time of a simulated network. The inner port carries the frames; the network
+// decides when the engine of a rung port runs. It watches the bell of the inner port. A port
+// without one, which can only be polled, counts as rung when a polled port of this network has
+// sent.
 class ClockedPort final : public PacketPort, public Ways {
  public:
-  // `inner` must have a bell.
+  // Returns whether a port can be the inner one: it has a bell, or can only be polled.
+  static bool fits(PacketPort& port);
+  // `inner` must fit.
   ClockedPort(std::shared_ptr<Network> network, std::unique_ptr<PacketPort> inner,
               const SettingList& options);
   ~ClockedPort() override;
 
   const PortFacts& facts() const override { return facts_; }
   PortCounters counters() const override { return inner_->counters(); }
+  size_t metrics(std::span<uint64_t> out) override { return inner_->metrics(out); }
   size_t lend(std::span<TxFrame*> frames) override { return inner_->lend(frames); }
   size_t send(std::span<TxFrame* const> frames, Time now) override;
   void unlend(std::span<TxFrame* const> frames) override { inner_->unlend(frames); }
@@ -25,6 +31,7 @@ class ClockedPort final : public PacketPort, public Ways {
   void release(std::span<const RxFrame> frames) override;
   std::span<const int> descriptors() const override { return {}; }
   SegmentMemory* memory() override { return inner_->memory(); }
+  DeviceReads* device_reads() override { return inner_->device_reads(); }
   Ways* ways() override { return ways_ != nullptr ? this : nullptr; }
   Time next_arrival() const override { return dead_ ? never : inner_->next_arrival(); }
   VirtualClock* clock() override { return network_.get(); }
@@ -54,12 +61,16 @@ class ClockedPort final : public PacketPort, public Ways {
 
   // Returns true once for each ring.
   bool was_rung();
+  void ring_after_sending();
+  size_t lose(std::span<RxFrame> frames);
 
   std::shared_ptr<Network> network_;
   std::unique_ptr<PacketPort> inner_;
   PortFacts facts_;
   Ways* ways_;
-  Bell bell_;
+  std::optional<Bell> bell_;  // empty if the inner port can only be polled
+  bool rung_ = false;         // what a bell would say
+  uint64_t sent_ = 0;         // what the inner port had sent when it last rang
   uint64_t taken_ = 0;
   uint32_t index_ = 0;
   bool dead_ = false;

@@ -108,10 +108,10 @@ Result<std::unique_ptr<PacketPort>> open_clocked(const DeviceString& device) {
   }
   Result<std::unique_ptr<PacketPort>> inner = open_port(*device.inner);
   if (!inner) return inner.error();
-  if ((*inner)->bell() == nullptr) {
+  if (!sim::ClockedPort::fits(**inner)) {
     return device_error(device, device.inner->offset,
-                        "the time of this device cannot be simulated, only that of a window can. "
-                        "Fix: sim(net=NAME):cxl:");
+                        "the time of this device cannot be simulated, only that of a window, or of "
+                        "a port that can only be polled. Fix: sim(net=NAME):cxl:");
   }
   return std::unique_ptr<PacketPort>(std::make_unique<sim::ClockedPort>(
       sim::Network::named(name, seed), std::move(*inner), options.settings()));
@@ -143,7 +143,8 @@ constexpr Driver::Form forms[] = {
        uint64_t seed = 1;
        read_port_options(options, settings, seed);
      }},
-    {"sim(OPTIONS):cxl:PATH", "a window, in the time of a simulated network", "sim(net=net):cxl:",
+    {"sim(OPTIONS):cxl:PATH", "a window, or rings of DPDK, in the time of a simulated network",
+     "sim(net=net):cxl:",
      [](OptionReader& options) {
        std::string name;
        uint64_t seed = 1;

@@ -21,7 +21,7 @@ void Faults::show(const Endpoint& from, const TxFrame& frame) {
   if (!on_leave) return;
   shown_.resize(frame.bytes());
   flatten(frame, shown_.data());
-  on_leave(from, shown_);
+  show(from, shown_);
 }
 
 }  // namespace urma::drivers::sim

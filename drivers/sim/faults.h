@@ -21,7 +21,7 @@ class Faults {
   // Longer packets are lost.
   size_t largest_packet = SIZE_MAX;
   // Called with each packet that a port has read from memory, before any impairment. The packet is
-  // as it could be seen on the wire.
+  // as it could be seen on the wire. A port that can only be polled has read it when it arrives.
   std::function<void(const Endpoint& from, std::span<const std::byte> packet)> on_leave;
   // Called with the signal of each packet that asks for something, behind the last switch. May
   // change it, as a switch with a defect would.
@@ -34,6 +34,9 @@ class Faults {
   bool is_cut(const Endpoint& from, const Endpoint& to, size_t bytes) const;
   // Calls `on_leave`, if there is one.
   void show(const Endpoint& from, const TxFrame& frame);
+  void show(const Endpoint& from, std::span<const std::byte> packet) const {
+    if (on_leave) on_leave(from, packet);
+  }
 
  private:
   struct Cut {

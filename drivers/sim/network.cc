@@ -160,6 +160,13 @@ bool Network::step(Time until) {
   return true;
 }
 
+// Rings at the port that has sent, too: it may have sent to itself.
+void Network::ring_polled_ports() {
+  for (ClockedPort* port : clocked_ports_) {
+    if (port != nullptr) port->rung_ = true;
+  }
+}
+
 // The engine of a rung port runs after the impairment's delay, as if its processor were busy.
 void Network::hear_bells() {
   for (uint32_t i = 0; i < clocked_ports_.size(); ++i) {

@@ -105,6 +105,7 @@ class Network final : public VirtualClock {
   void transmit(Port& from, const TxFrame& frame);
   void wake(uint32_t place);
   void run_port_at(Port& port, Time at);
+  void ring_polled_ports();
   void hear_bells();
   Time next_event() const;
   void advance(Time to);

@@ -11,6 +11,8 @@ void for_each_pair(const std::function<void(const std::string&, const std::strin
      "dpdk:net_ring1,pair=six?ip=fd00::2/64&vlan=7&entropy=yes");
   on("dpdk:net_ring0,pair=late?ip=10.9.0.1/24&gather=always",
      "dpdk:net_ring1,pair=late?ip=10.9.0.2/24&gather=always");
+  on("sim(net=suite):dpdk:net_ring0,pair=time?ip=10.9.0.1/24&gather=always",
+     "sim(net=suite):dpdk:net_ring1,pair=time?ip=10.9.0.2/24&gather=always");
   const std::string socket = "/tmp/urma-test-" + std::to_string(getpid()) + "-vhost";
   on("dpdk:net_vhost0,iface=" + socket + "?ip=10.9.0.1/24&gather=always",
      "dpdk:net_virtio_user0,path=" + socket + "?ip=10.9.0.2/24&mtu=9000");

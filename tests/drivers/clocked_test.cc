@@ -1,8 +1,12 @@
 // Ports that run under the virtual time of a simulated network: which ports can, how their time
 // passes, and how they end.
 
-#include "drivers/sim/network.h"
+#include <deque>
+
+#include "drivers/frame_pool.h"
+#include "drivers/sim/clocked_port.h"
 #include "tests/catch.h"
+#include "tests/drivers/idle_port.h"
 #include "tests/drivers/opening.h"
 #include "tests/drivers/ports.h"
 #include "tests/drivers/window_file.h"
@@ -18,7 +22,7 @@ std::string why_not(const std::string& device) {
   return port.error().message;
 }
 
-TEST_CASE("only ports with a bell can run under a network's time, and the network must be named") {
+TEST_CASE("only some ports can run under a network's time, and the network must be named") {
   CHECK(why_not("sim(net=clocked):udp:127.0.0.1").find("only that of a window") !=
         std::string::npos);
   CHECK(why_not("sim(net=clocked):sim:other").find("only that of a window") != std::string::npos);
@@ -144,6 +148,92 @@ TEST_CASE("ringing a bell wakes its owner after the network's delay, unless the 
   CHECK(ports.a->receive({&frame, 1}, network->now()) == 0);
   CHECK(ports.b->receive({&frame, 1}, network->now()) == 0);
   CHECK(state_of(*ports.a, ports.b->facts().self).gone);
+}
+
+// One of two ends that exchange packets of a byte. They have neither a bell nor descriptors.
+struct PolledEnd final : IdlePort {
+  std::deque<std::byte>& in;
+  std::deque<std::byte>& out;
+  drivers::FramePool pool{4};
+  std::deque<std::byte> received;
+  Endpoint peer;
+  uint64_t sent = 0;
+
+  PolledEnd(uint8_t number, std::deque<std::byte>& arriving, std::deque<std::byte>& leaving)
+      : in(arriving), out(leaving), peer{ipv4(10, 9, 0, 3 - number), ub_port} {
+    facts_.self = {ipv4(10, 9, 0, number), ub_port};
+  }
+  drivers::PortCounters counters() const override { return {.frames_sent = sent}; }
+  size_t lend(std::span<TxFrame*> frames) override { return pool.lend(frames); }
+  size_t send(std::span<TxFrame* const> frames, Time) override {
+    for (TxFrame* frame : frames) {
+      out.push_back(*frame->head);
+      pool.take_back(frame);
+    }
+    sent += frames.size();
+    return frames.size();
+  }
+  size_t receive(std::span<RxFrame> frames, Time) override {
+    size_t count = 0;
+    for (; count < frames.size() && !in.empty(); ++count, in.pop_front()) {
+      received.push_back(in.front());
+      frames[count] = {.data = &received.back(), .bytes = 1, .from = &peer};
+    }
+    return count;
+  }
+};
+
+TEST_CASE("a port that can only be polled runs when another one of its network has sent") {
+  using drivers::sim::ClockedPort;
+  const auto network = drivers::sim::Network::named("clocked-polled", 1);
+  std::deque<std::byte> there;
+  std::deque<std::byte> back;
+  ClockedPort a(network, std::make_unique<PolledEnd>(uint8_t{1}, back, there), {});
+  ClockedPort b(network, std::make_unique<PolledEnd>(uint8_t{2}, there, back), {});
+  network->faults.impairment.delay = 50us;
+  std::vector<unsigned> seen;
+  network->faults.on_leave = [&](const Endpoint& from, std::span<const std::byte> packet) {
+    CHECK(from == a.facts().self);
+    seen.push_back(std::to_integer<unsigned>(packet[0]));
+  };
+  Sleeper sleeper(b);
+  const auto run_for = [&](Duration time) {
+    const Time until = network->now() + time;
+    while (network->now() < until) network->step(until);
+  };
+  // Returns how many passes a packet caused.
+  const auto send = [&](unsigned number) {
+    const int before = sleeper.passes;
+    TxFrame* frame = nullptr;
+    REQUIRE(a.lend({&frame, 1}) == 1);
+    *frame->head = static_cast<std::byte>(number);
+    REQUIRE(a.send({&frame, 1}, network->now()) == 1);
+    run_for(1s);
+    return sleeper.passes - before;
+  };
+  run_for(1s);
+  CHECK(sleeper.passes == 1);
+  const Time sent = network->now();
+  CHECK(send(1) == 1);
+  CHECK(sleeper.last - sent >= 50us);
+  CHECK(sleeper.last - sent < 60us);
+  const uint64_t trace = network->trace_hash();
+  network->faults.cut(a.facts().self, b.facts().self, true);
+  CHECK(send(2) == 2);  // there may be more behind what was lost
+  network->faults.cut(a.facts().self, b.facts().self, false);
+  network->faults.impairment.loss = 1;
+  CHECK(send(3) == 2);
+  CHECK(network->trace_hash() == trace);  // nothing was delivered
+  network->faults.impairment.loss = 0;
+  network->stop(b.facts().self, true);
+  CHECK(send(4) == 0);
+  network->stop(b.facts().self, false);
+  CHECK(send(5) > 0);
+  CHECK(network->trace_hash() != trace);
+  CHECK(seen == std::vector<unsigned>{1, 2, 3, 4, 5});
+  network->kill(b.facts().self);
+  CHECK(send(6) == 0);
+  network->faults.on_leave = nullptr;
 }
 
 }  // namespace
