@@ -1,11 +1,13 @@
 // Runs worlds. A seed decides everything: swarm --seeds 17-17 repeats world 17. --windows runs only
 // worlds in a window; --not-coherent runs all worlds in windows that are not cache-coherent;
-// --fresh 100 adds a hundred worlds, whose seeds begin at URMA_TEST_SEED if that is set.
+// --rings runs all worlds on rings of DPDK; --fresh 100 adds a hundred worlds, whose seeds begin at
+// URMA_TEST_SEED if that is set.
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "drivers/dpdk/loader.h"
 #include "tests/fresh_seed.h"
 #include "tests/sim/world.h"
 
@@ -13,10 +15,12 @@ namespace urma::test {
 namespace {
 
 bool not_coherent = false;
+bool rings = false;
 
 WorldOptions options_of(uint64_t seed) {
   Prng prng(seed);
   const WorldOptions drawn = WorldOptions::drawn(prng);
+  if (rings) return drawn.on_rings(prng);
   return not_coherent ? drawn.not_coherent() : drawn;
 }
 
@@ -27,9 +31,16 @@ struct Outcome {
 };
 
 Outcome run_world(uint64_t seed) {
-  World world(seed, options_of(seed));
-  world.run();
-  return {world.trace_hash(), world.completed(), world.unknown()};
+  Outcome outcome;
+  {
+    World world(seed, options_of(seed));
+    world.run();
+    outcome = {world.trace_hash(), world.completed(), world.unknown()};
+  }
+  if (rings && drivers::dpdk::load_plugin().value()->leaked() != 0) {
+    throw Violation("a world that has ended holds no packet buffer");
+  }
+  return outcome;
 }
 
 bool run_seed(const char* program, uint64_t seed, bool verbose, Outcome& total) {
@@ -48,7 +59,10 @@ bool run_seed(const char* program, uint64_t seed, bool verbose, Outcome& total) 
     return true;
   } catch (const std::exception& failure) {
     std::printf("seed %lu: %s\n  world: %s\n  repeat: %s %s--seeds %lu-%lu\n", seed, failure.what(),
-                options_of(seed).describe().c_str(), program, not_coherent ? "--not-coherent " : "",
+                options_of(seed).describe().c_str(), program,
+                rings          ? "--rings "
+                : not_coherent ? "--not-coherent "
+                               : "",
                 seed, seed);
     return false;
   }
@@ -70,6 +84,8 @@ int main(int count, char** arguments) {
       windows = true;
     } else if (std::strcmp(arguments[i], "--not-coherent") == 0) {
       urma::test::not_coherent = true;
+    } else if (std::strcmp(arguments[i], "--rings") == 0) {
+      urma::test::rings = true;
     } else if (i + 1 < count && std::strcmp(arguments[i], "--seeds") == 0 &&
                std::sscanf(arguments[i + 1], "%lu-%lu", &first, &last) == 2) {
       ++i;
@@ -77,10 +93,10 @@ int main(int count, char** arguments) {
                std::sscanf(arguments[i + 1], "%lu", &fresh) == 1) {
       ++i;
     } else {
-      std::fprintf(
-          stderr,
-          "usage: %s [-v] [--windows] [--not-coherent] --seeds FIRST-LAST [--fresh COUNT]\n",
-          arguments[0]);
+      std::fprintf(stderr,
+                   "usage: %s [-v] [--windows | --not-coherent | --rings] --seeds FIRST-LAST "
+                   "[--fresh COUNT]\n",
+                   arguments[0]);
       return 2;
     }
   }

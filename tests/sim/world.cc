@@ -22,11 +22,19 @@ uint64_t least_window(uint64_t hosts) {
   return bytes;
 }
 
-Eid address_of(uint32_t host) {
+Eid address_of(uint32_t host, const WorldOptions& options) {
+  if (options.rings) return ipv4(10, 9, 0, static_cast<uint8_t>(host + 1));
   Eid eid;
   eid.bytes[0] = std::byte{0xfd};
   eid.bytes[15] = static_cast<std::byte>(host + 1);
   return eid;
+}
+
+std::string lateness_options(const WorldOptions& options) {
+  const auto ns = [](Duration time) { return std::to_string(time.count()) + "ns"; };
+  return "hold=" + ns(options.hold) + "&hold_jitter=" + ns(options.hold_jitter) +
+         "&settle=" + ns(options.settle) + "&settle_jitter=" + ns(options.settle_jitter) +
+         "&ring=" + std::to_string(options.ring);
 }
 
 }  // namespace
@@ -48,7 +56,7 @@ World::World(uint64_t seed, const WorldOptions& options)
     window_->cut(options.scarce ? least_window(options.hosts) : many_rings);
   }
   for (uint32_t i = 0; i < options.hosts; ++i) {
-    hosts_[i].address = address_of(i);
+    hosts_[i].address = address_of(i, options);
     hosts_[i].imports.assign(options.hosts, std::vector<Host::Import>(options.jetties));
     start(i);
   }
@@ -78,12 +86,25 @@ std::string World::window_options(const Host& host) const {
 
 std::string World::device_of(const Host& host) const {
   if (window_) return "sim(net=" + name_ + "):" + window_->device(window_options(host));
+  if (options_.rings) return ring_device_of(host);
   return "sim:" + name_ + "?address=" + to_string(host.address) +
-         "&mtu=" + std::to_string(options_.mtu) + "&hold=" + std::to_string(options_.hold.count()) +
-         "ns&hold_jitter=" + std::to_string(options_.hold_jitter.count()) +
-         "ns&settle=" + std::to_string(options_.settle.count()) +
-         "ns&settle_jitter=" + std::to_string(options_.settle_jitter.count()) +
-         "ns&ring=" + std::to_string(options_.ring);
+         "&mtu=" + std::to_string(options_.mtu) + "&" + lateness_options(options_);
+}
+
+std::string World::ring_device_of(const Host& host) const {
+  constexpr uint32_t most_header_bytes = 256;
+  const drivers::Impairment& faults = options_.impairment;
+  std::string lateness = lateness_options(options_);
+  std::ranges::replace(lateness, '&', ',');
+  const std::string wrapper = "fault(dup=" + std::to_string(faults.duplicate) +
+                              ",reorder=" + std::to_string(faults.reorder) +
+                              ",corrupt=" + std::to_string(faults.corrupt) + "," + lateness +
+                              ",seed=" + std::to_string(seed_ << 10 | memories_.size()) + "):";
+  return "sim(net=" + name_ + "):" + (options_.impaired_by_wrapper() ? wrapper : "") +
+         "dpdk:net_ring" + std::to_string(&host - hosts_.data()) + ",pair=" + name_ +
+         "?ip=" + to_string(host.address) +
+         "/24&mtu=" + std::to_string(options_.mtu + most_header_bytes) +
+         "&gather=" + std::string(options_.gather);
 }
 
 void World::start(uint32_t index) {

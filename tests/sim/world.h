@@ -103,6 +103,7 @@ class World {
 
   std::string device_of(const Host& host) const;
   std::string window_options(const Host& host) const;
+  std::string ring_device_of(const Host& host) const;
   void start(uint32_t host);
   void make_counter(Host& host);
   void make_queues(Host& host);

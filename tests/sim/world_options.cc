@@ -77,6 +77,22 @@ WorldOptions WorldOptions::not_coherent() const {
   return out;
 }
 
+WorldOptions WorldOptions::on_rings(Prng& prng) const {
+  constexpr std::string_view ways_to_send[] = {"never", "always", "registered"};
+  WorldOptions out = *this;
+  out.rings = true;
+  out.hosts = 2;
+  out.window = out.mapped = out.handed = out.acted = false;
+  out.gather = ways_to_send[prng.below(std::size(ways_to_send))];
+  if (prng.chance(0.5)) {
+    out.impairment.duplicate = out.impairment.reorder = out.impairment.corrupt = 0;
+    out.hold = out.hold_jitter = out.settle = out.settle_jitter = {};
+    out.ring = 0;
+  }
+  if (out.impairment.reorder > 0) out.modes = false;  // not all are allowed behind the wrapper
+  return out;
+}
+
 std::string WorldOptions::describe() const {
   std::ostringstream out;
   out << hosts << " hosts, " << jetties << " Jetties of " << berths << "+" << receives << ", "
@@ -91,6 +107,7 @@ std::string WorldOptions::describe() const {
       << notify << ", adds " << adds << ", ordered " << ordered << (window ? ", window" : "")
       << (window && scarce ? " with few rings" : "") << (mapped ? ", mapped" : "")
       << (handed ? ", handed over" : "") << (acted ? ", not coherent" : "")
+      << (rings ? ", on rings, gather " : "") << (rings ? gather : "")
       << (modes ? ", any retransmission" : "") << ", stop " << stop << ", leave " << leave
       << ", idle " << std::chrono::duration_cast<std::chrono::milliseconds>(idle_timeout).count()
       << " ms";

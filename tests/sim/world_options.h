@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/prng.h"
 #include "drivers/impairment.h"
@@ -45,10 +46,21 @@ struct WorldOptions {
   uint64_t ring = 0;         // frames that the device holds; 0 means any number
   double lend = 0;           // chance that a work reads memory that its owner sometimes revokes
   Duration operation_timeout = std::chrono::seconds(2);
+  // Two hosts at the ends of a pair of rings of DPDK; losses, cuts and delays are those of the
+  // network, the rest of the impairment is that of a wrapper. `gather` is the option of the ports.
+  bool rings = false;
+  std::string_view gather = "never";
+  bool impaired_by_wrapper() const {
+    return impairment.duplicate > 0 || impairment.reorder > 0 || impairment.corrupt > 0 ||
+           hold > Duration{} || hold_jitter > Duration{} || settle > Duration{} || ring > 0;
+  }
 
   static WorldOptions drawn(Prng& prng);
   // Returns the same world in a window that is not cache-coherent.
   WorldOptions not_coherent() const;
+  // Returns the same world on rings. Half of these have no wrapper, so that the rings name the
+  // memory of the applications.
+  WorldOptions on_rings(Prng& prng) const;
   WorldOptions in_window() const;
   std::string describe() const;
 };
