@@ -111,11 +111,12 @@ Result<uint16_t> EtherDevice::add_port() {
   if (pmd_.name == "net_ring" && !pair.empty()) return open_ring_end(pair);
   const Result<std::string> arguments = port_arguments(settings_, pmd_, drawn_mac_);
   if (!arguments) return arguments.error();
-  if (pmd_.name == "net_vhost" || pmd_.name == "net_memif") {
-    const auto key = pmd_.name == "net_vhost" ? "iface" : "socket";
-    if (pmd_.heals == Pmd::Heals::itself) {
-      remove_stale_socket(argument(settings_.arguments, key));
-    }
+  const std::string_view socket = own_socket(settings_, pmd_);
+  if (!make_way_for_socket(socket) && pmd_.name == "net_vhost") {
+    // net_vhost would fail, and then remove the socket, so that no process would reach its owner.
+    return Error{Status::address_in_use,
+                 "dpdk: " + settings_.port + ": another port or process listens at " +
+                     std::string(socket) + ". Fix: " + cure_for_port(settings_, "")};
   }
   EalLog::of_this_process().clear();
   const char* const name = settings_.port.c_str();

@@ -138,19 +138,27 @@ Result<std::string> port_arguments(const Settings& settings, const Pmd& pmd, con
   return out;
 }
 
-void remove_stale_socket(std::string_view path) {
+std::string_view own_socket(const Settings& settings, const Pmd& pmd) {
+  if (pmd.heals != Heals::itself) return {};  // a client
+  if (pmd.name == "net_memif") return argument(settings.arguments, "socket");
+  const bool listens = argument(settings.arguments, "client") != "1";
+  return pmd.name == "net_vhost" && listens ? argument(settings.arguments, "iface") : "";
+}
+
+bool make_way_for_socket(std::string_view path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   struct stat about {};
-  if (path.empty() || path.size() >= sizeof address.sun_path) return;
+  if (path.empty() || path.size() >= sizeof address.sun_path) return true;
   path.copy(address.sun_path, path.size());
-  if (lstat(address.sun_path, &about) != 0 || !S_ISSOCK(about.st_mode)) return;
+  if (lstat(address.sun_path, &about) != 0 || !S_ISSOCK(about.st_mode)) return true;
   const int probe = above_standard(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (probe < 0) return;
-  const bool refused = connect(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 &&
-                       errno == ECONNREFUSED;
+  if (probe < 0) return true;
+  const bool connected = connect(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  const int why = connected ? 0 : errno;
   close(probe);
-  if (refused) unlink(address.sun_path);
+  if (why == ECONNREFUSED) unlink(address.sun_path);
+  return !connected && why != EAGAIN;  // EAGAIN: many wait to be accepted
 }
 
 std::string cure_for_port(const Settings& settings, const std::string& log) {
@@ -162,11 +170,11 @@ std::string cure_for_port(const Settings& settings, const std::string& log) {
   if (settings.port.starts_with("net_virtio_user")) {
     return "start the vhost side first, and check path= and its permissions";
   }
-  if (says("Permission") || says("not permitted")) {
-    return "run as root, or give this process CAP_NET_RAW and CAP_NET_ADMIN";
-  }
   if (settings.port.starts_with("net_memif") || settings.port.starts_with("net_vhost")) {
     return "a socket path that this user may create and no other process uses";
+  }
+  if (says("Permission") || says("not permitted")) {
+    return "run as root, or give this process CAP_NET_RAW and CAP_NET_ADMIN";
   }
   if (settings.port.starts_with("net_af_")) {
     return "iface=NAME of an interface that is up, and run as root";

@@ -47,9 +47,11 @@ Result<std::string> port_arguments(const Settings& settings, const Pmd& pmd, con
 uint32_t slot_bytes(const Settings& settings, const Pmd& pmd);
 // Returns the value of an argument, or an empty text.
 std::string_view argument(std::string_view arguments, std::string_view key);
+// Returns the path of the socket at which the port will listen, or an empty text.
+std::string_view own_socket(const Settings& settings, const Pmd& pmd);
 // A killed process leaves the socket of its port, and the next one could not make it. Removes the
-// file if it is a socket at which no process listens.
-void remove_stale_socket(std::string_view path);
+// file if it is a socket at which no process listens. Returns false if one does.
+bool make_way_for_socket(std::string_view path);
 // Returns what to do if a port cannot be made, by what DPDK has printed.
 std::string cure_for_port(const Settings& settings, const std::string& log);
 

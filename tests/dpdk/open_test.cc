@@ -40,6 +40,21 @@ TEST_CASE("a port, or an end of a pair, that is in use is refused") {
   check_refused(ring_end(2), Status::address_in_use, "both ends");
 }
 
+TEST_CASE("a socket at which another port listens is refused, and that port is reached as before") {
+  PortPair ports(vhost(), virtio_user());
+  REQUIRE(reaches(ports));
+  const std::string second = "dpdk:net_vhost1,iface=" + socket_path() + "?ip=10.9.0.3/24";
+  for (int i = 0; i < 3; ++i) check_refused(second, Status::address_in_use, socket_path());
+  CHECK(reaches(ports));
+  ports.b.reset();
+  check_refused(second, Status::address_in_use, "no other process uses");
+  ports.b = PortPair::open(virtio_user());
+  CHECK(reaches(ports));
+  ports.a.reset();
+  ports.b.reset();
+  CHECK(lost_buffers() == 0);
+}
+
 TEST_CASE("an MTU or a number of queues that the port does not have is refused") {
   check_refused(
       "dpdk:net_memif0,role=server,socket=" + socket_path() + ",bsize=2048?ip=10.9.0.1/24&mtu=9000",
