@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Do two processes reach each other over each kind of virtual port, and do they survive each other?
-processes_test.py PEER [KILLS]
+processes_test.py PEER sockets|kernel [KILLS]
 
-PEER is dpdk_peer. Links through the kernel need root and are skipped without: they are pairs of
-veth in namespaces of this test's own. KILLS is how often each side of a link is killed.
+PEER is dpdk_peer. "sockets" are memif, and vhost with virtio_user. "kernel" is af_packet on a pair
+of veth between namespaces of this test's own; without root it is skipped (77). KILLS is how often
+each side is killed; if it is given, nothing else is tested.
 """
 
 import os
@@ -16,8 +17,11 @@ import tempfile
 import threading
 import time
 
-PEER = sys.argv[1]
-KILLS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+PEER, MEDIUM = sys.argv[1:3]
+ONLY_KILLS = len(sys.argv) > 3
+KILLS = int(sys.argv[3]) if ONLY_KILLS else 5
+SKIPPED = 77
+NOBODY = 65534
 PATIENCE = 60
 SERVER, CLIENT = "10.9.0.1", "10.9.0.2"
 
@@ -75,7 +79,9 @@ class Link:
         process.await_line("ready")
         return process
 
-    def run(self, kills):
+    def run(self, kills, disturb=lambda: None):
+        """Kills each end so many times. `disturb` does something to the link after that, which
+        both survive."""
         begun = time.monotonic()
         ends = [self.start(0), self.start(1)]
         ends[1].await_line("reached")
@@ -89,26 +95,46 @@ class Link:
                 ends[1].await_line("reached")
                 if ends[1 - end].process.poll() is not None:
                     sys.exit(f"{self.name}: the survivor has ended")
+        disturb()
+        ends[1].forget()
+        ends[1].await_line("reached")
         for end in (1, 0):
             ends[end].kill()
-        print(f"{self.name}: {time.monotonic() - begun:.1f} s", flush=True)
+        killed = kills * sum(self.kills)
+        print(f"{self.name}: {killed} killed, {time.monotonic() - begun:.1f} s", flush=True)
+
+
+def skip(why):
+    print(f"skipped: af_packet: {why}")
+    sys.exit(SKIPPED)
 
 
 def make_veth():
-    """Returns the commands in front of those that run in the two namespaces, or None."""
-    if os.geteuid() != 0 or not shutil.which("ip"):
-        return None
+    """Returns the names of two namespaces, each with one end of a pair of veth."""
+    if os.geteuid() != 0:
+        skip("only root may make network namespaces")
+    if not shutil.which("ip"):
+        skip("the program ip is not installed (iproute2)")
     names = [f"urma-{os.getpid()}-{end}" for end in "ab"]
     script = [f"netns add {name}" for name in names]
     script.append(f"link add va netns {names[0]} type veth peer name vb netns {names[1]}")
     for name, end in zip(names, ("va", "vb")):
         script.append(f"-n {name} link set {end} mtu 9000 up")
     for words in script:
-        done = subprocess.run(["ip", *words.split()], stderr=subprocess.DEVNULL, check=False)
+        done = subprocess.run(["ip", *words.split()], stderr=subprocess.PIPE, text=True,
+                              check=False)
         if done.returncode != 0:
             remove_veth(names)
-            return None
+            skip(f"ip {words}: {done.stderr.strip()}")
     return names
+
+
+def cut_link(names):
+    """Takes each end of the link down for a while."""
+    for name, end in zip(names, ("va", "vb")):
+        for state in ("down", "up"):
+            subprocess.run(["ip", "-n", name, "link", "set", end, state], check=True)
+            time.sleep(0.7)
 
 
 def in_namespace(name, command):
@@ -148,29 +174,42 @@ def remove_veth(names):
         subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL, check=False)
 
 
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o777)
-        socket = pathlib.Path(folder) / "socket"
-        # When one end of net_memif dies, DPDK may crash the other (docs/dpdk.md).
+def test_sockets(folder):
+    socket = folder / "socket"
+    # When one end of net_memif dies, DPDK may crash the other (docs/dpdk.md).
+    if not ONLY_KILLS:
         Link("memif", f"net_memif0,role=server,socket={socket}",
              f"net_memif0,role=client,socket={socket}", kills=(False, False)).run(0)
-        vhost = Link("vhost", f"net_vhost0,iface={socket}2", f"net_virtio_user0,path={socket}2")
-        vhost.run(KILLS)
-        names = make_veth()
-        if names is None:
-            print("skipped: af_packet, another user: only root may make namespaces")
-            return
-        try:
-            before = tuple(("nsenter", f"--net=/run/netns/{name}") for name in names)
-            Link("af_packet", "net_af_packet0,iface=va", "net_af_packet0,iface=vb",
-                 before).run(KILLS)
+    Link("vhost", f"net_vhost0,iface={socket}2", f"net_virtio_user0,path={socket}2").run(KILLS)
+    if ONLY_KILLS or os.geteuid() != 0:
+        return
+    home = folder / "nobody"
+    home.mkdir(mode=0o700)
+    os.chown(home, NOBODY, NOBODY)
+    user = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "env",
+            f"XDG_RUNTIME_DIR={home}")
+    Link("vhost without root", f"net_vhost0,iface={home}/socket",
+         f"net_virtio_user0,path={home}/socket", (user, user)).run(1)
+
+
+def test_kernel(_folder):
+    names = make_veth()
+    try:
+        before = tuple(("nsenter", f"--net=/run/netns/{name}") for name in names)
+        link = Link("af_packet", "net_af_packet0,iface=va", "net_af_packet0,iface=vb", before)
+        link.run(KILLS, lambda: None if ONLY_KILLS else cut_link(names))
+        if not ONLY_KILLS:
             check_kernel(names, before)
-        finally:
-            remove_veth(names)
-        unprivileged = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
-        Link("vhost without root", f"net_vhost0,iface={socket}3",
-             f"net_virtio_user0,path={socket}3", (unprivileged, unprivileged)).run(1)
+    finally:
+        remove_veth(names)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        os.environ["XDG_RUNTIME_DIR"] = name  # other tests publish the same names
+        os.chmod(folder, 0o711)
+        {"sockets": test_sockets, "kernel": test_kernel}[MEDIUM](folder)
 
 
 main()

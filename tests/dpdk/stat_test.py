@@ -6,6 +6,7 @@ Two processes work over vhost; the writer ends and begins again, and its peer co
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -64,6 +65,7 @@ def run(socket):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_RUNTIME_DIR"] = folder  # other tests publish the same names
         run(pathlib.Path(folder) / "s")
 
 
