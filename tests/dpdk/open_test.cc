@@ -66,6 +66,19 @@ TEST_CASE("an MTU or a number of queues that the port does not have is refused")
   CHECK(lost_buffers() == 0);
 }
 
+TEST_CASE("a port that computes no checksums has them computed, and says so") {
+  const auto checksum = [](const std::string& device) {
+    const auto port = PortPair::open(device);
+    for (const Setting& one : port->facts().settings) {
+      if (one.name == "udp_checksum") return one.value;
+    }
+    return std::string();
+  };
+  CHECK(checksum(ring_end(0)) == "software");
+  CHECK(checksum("dpdk:net_null0?ip=10.9.0.1/24") == "software");
+  CHECK(checksum(vhost()) == "port");
+}
+
 TEST_CASE("virtual ports invent the speed of their link, so they state no rate") {
   for (const std::string& port :
        {std::string("dpdk:net_null0?ip=10.9.0.1/24"), ring_end(0),

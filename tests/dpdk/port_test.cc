@@ -71,6 +71,53 @@ TEST_CASE("packets to a neighbour that never answers are lost, counted, and sett
   CHECK(reaches(ports));
 }
 
+TEST_CASE("works over a port that drops everything end, and its device closes") {
+  {
+    Device silent = open(ring_end(1)).value();
+    Segment memory = silent.allocate(4096).value();
+    Device here = open("dpdk:net_null0?ip=10.9.0.1/24", {.operation_timeout = 300ms}).value();
+    const auto remote = here.import(memory.descriptor()).value();
+    auto jetty = here.jetty().value();
+    const auto bytes = bytes_like(4096);
+    for (int i = 0; i < 3; ++i) {
+      const Time begun = read_clock();
+      REQUIRE(jetty.post(write(std::span(bytes), remote.segment, 0)) == 1);
+      const auto done = jetty.wait(10s);
+      REQUIRE(done.size() == 1);
+      CHECK(done[0].status == Status::peer_unreachable);
+      CHECK(read_clock() - begun < 5s);
+    }
+  }
+  CHECK(lost_buffers() == 0);
+}
+
+TEST_CASE("devices with different MTUs agree on the smaller one") {
+  {
+    Device large = open(ring_end(0, "&mtu=9000&gather=always")).value();
+    Device small = open(ring_end(1, "&mtu=1500&gather=always")).value();
+    const auto bytes = bytes_like(1 << 20);
+    for (const bool from_large : {true, false}) {
+      Device& here = from_large ? large : small;
+      Segment memory = (from_large ? small : large).allocate(bytes.size()).value();
+      const auto remote = here.import(memory.descriptor()).value();
+      auto jetty = here.jetty().value();
+      std::vector<std::byte> back(bytes.size());
+      for (const Work& work :
+           {write(std::span(bytes), remote.segment, 0), read(std::span(back), remote.segment, 0)}) {
+        REQUIRE(jetty.post(work) == 1);
+        const auto done = jetty.wait(10s);
+        REQUIRE(done.size() == 1);
+        CHECK(done[0].ok());
+      }
+      CHECK(same(back, bytes));
+    }
+    for (Device* device : {&large, &small}) {
+      CHECK(device->stats().value().dropped_malformed == 0);
+    }
+  }
+  CHECK(lost_buffers() == 0);
+}
+
 TEST_CASE("devices write, read and close over rings, and no buffer is lost") {
   {
     Device here = open(ring_end(0, "&mtu=9000")).value();

@@ -17,11 +17,12 @@ import tempfile
 import threading
 import time
 
+from ordinary_user import ordinary_user
+
 PEER, MEDIUM = sys.argv[1:3]
 ONLY_KILLS = len(sys.argv) > 3
 KILLS = int(sys.argv[3]) if ONLY_KILLS else 5
 SKIPPED = 77
-NOBODY = 65534
 PATIENCE = 60
 SERVER, CLIENT = "10.9.0.1", "10.9.0.2"
 
@@ -181,15 +182,12 @@ def test_sockets(folder):
         Link("memif", f"net_memif0,role=server,socket={socket}",
              f"net_memif0,role=client,socket={socket}", kills=(False, False)).run(0)
     Link("vhost", f"net_vhost0,iface={socket}2", f"net_virtio_user0,path={socket}2").run(KILLS)
-    if ONLY_KILLS or os.geteuid() != 0:
+    user = None if ONLY_KILLS else ordinary_user(folder, PEER)
+    if user is None:
         return
-    home = folder / "nobody"
-    home.mkdir(mode=0o700)
-    os.chown(home, NOBODY, NOBODY)
-    user = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "env",
-            f"XDG_RUNTIME_DIR={home}")
+    home, before = user
     Link("vhost without root", f"net_vhost0,iface={home}/socket",
-         f"net_virtio_user0,path={home}/socket", (user, user)).run(1)
+         f"net_virtio_user0,path={home}/socket", (before, before)).run(1)
 
 
 def test_kernel(_folder):
