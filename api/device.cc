@@ -1,4 +1,5 @@
 #include "api/handles.h"
+#include "base/failed.h"
 #include "congestion/controller.h"
 #include "drivers/driver.h"
 #include "engine/device_counters.h"
@@ -13,8 +14,8 @@ constexpr Limits most = {.jetties = 1'000'000, .peers = 65'536, .segments = 1 <<
 
 Result<void> examine_choices(const DeviceOptions& options) {
   const auto not_one_of = [](const char* what, const char* values) {
-    return Error{Status::invalid_argument,
-                 std::string("open: ") + what + " is not one of its values. Fix: " + values};
+    return failed(Status::invalid_argument, "open: ", what, " is not one of its values")
+        .fix(values);
   };
   if (!is_valid(options.threads)) {
     return not_one_of("threads", "choose Threads::automatic, served or inlined");
@@ -227,11 +228,10 @@ Result<engine::StatsFile> page_for(std::string_view text, const drivers::PortFac
 
 Error no_memory(std::string_view call) {
   try {
-    return Error{
-        Status::no_resources,
-        std::string(call) +
-            ": the system refuses more memory to this process. Fix: release memory, or allow this "
-            "process more (ulimit -v, a container's memory limit, vm.overcommit_memory)"};
+    return failed(Status::no_resources, call, ": the system refuses more memory to this process")
+        .fix(
+            "release memory, or allow this process more (ulimit -v, a container's memory limit, "
+            "vm.overcommit_memory)");
   } catch (const std::bad_alloc&) {
     return {Status::no_resources, {}};
   }
@@ -241,18 +241,17 @@ Result<void> usable(const engine::Runner& runner, std::string_view call) {
   if (runner.here() && runner.open()) return {};
   const Status why = runner.here() ? Status::closed : Status::forked;
   return guarded(call, [&]() -> Result<void> {
-    return error(
-        why, std::string(call) + (why == Status::closed
-                                      ? ": the device is closed"
-                                      : ": this is a child of the process that opened the device"));
+    return failed(why, call,
+                  why == Status::closed ? ": the device is closed"
+                                        : ": this is a child of the process that opened the device")
+        .usual_fix();
   });
 }
 
 Error moved_from(std::string_view call) {
   const auto made = guarded(call, [&]() -> Result<void> {
-    return Error{Status::closed, std::string(call) +
-                                     ": this object was moved from. Fix: call the object that "
-                                     "it was moved to"};
+    return failed(Status::closed, call, ": this object was moved from")
+        .fix("call the object that it was moved to");
   });
   return made.error();
 }

@@ -3,15 +3,10 @@
 #include <cstring>
 
 #include "api/handles.h"
+#include "base/failed.h"
 
 namespace urma {
 namespace {
-
-Error no_descriptor(std::string_view call) {
-  return Error{Status::no_resources, std::string(call) +
-                                         ": cannot make an eventfd: " + std::strerror(errno) +
-                                         ". Fix: close descriptors, or allow more (ulimit -n)"};
-}
 
 // Keeps the descriptor readable once the device is closed, so that a thread that sleeps at it wakes
 // even if all events have been taken.
@@ -21,6 +16,11 @@ void ring_when_closed(engine::Runner& runner) {
 }
 
 }  // namespace
+
+Error no_descriptor(std::string_view call) {
+  return failed(Status::no_resources, call, ": cannot make an eventfd: ", std::strerror(errno))
+      .fix("close descriptors, or allow more (ulimit -n)");
+}
 
 // ---- several queues
 

@@ -124,6 +124,8 @@ constexpr bool may_time_out_after(Duration limit) {
 
 // Makes the error of a control call on an object that was moved from.
 Error moved_from(std::string_view call);
+// Makes the error of a call for which the system made no eventfd; `errno` says why.
+Error no_descriptor(std::string_view call);
 // As above, for a call of a public object: `state` is the object's state, which is null if the
 // object was moved from.
 template <class State>

@@ -17,16 +17,14 @@ constexpr uint32_t deepest_jfc = 1 << 22;
 
 Result<void> examine(const JettyOptions& options) {
   if (options.receives_from != nullptr && options.receives > 0) {
-    return Error{
-        Status::invalid_argument,
-        "jetty: receives is " + std::to_string(options.receives) +
-            ", but receives_from names a Jfr, whose receives the Jetty uses. Fix: leave receives "
-            "at 0, and make the Jfr with as many receives as all its Jetties need"};
+    return failed(Status::invalid_argument, "jetty: receives is ", options.receives,
+                  ", but receives_from names a Jfr, whose receives the Jetty uses")
+        .fix("leave receives at 0, and make the Jfr with as many receives as all its Jetties need");
   }
   if (options.weight < 1 || options.weight > most_weight) {
-    return Error{Status::invalid_argument, "jetty: weight is " + std::to_string(options.weight) +
-                                               ", which is out of range. Fix: choose 1 to " +
-                                               std::to_string(most_weight)};
+    return failed(Status::invalid_argument, "jetty: weight is ", options.weight,
+                  ", which is out of range")
+        .fix("choose 1 to ", most_weight);
   }
   if (!is_valid(options.mode)) {
     return Error{Status::invalid_argument,
@@ -141,9 +139,7 @@ Result<int> CompletionSource::fd(const std::shared_ptr<urma::jetty::Jfc>& kept) 
                    "fd: this queue is attached to a Jfce. Fix: wait at the fd() of the Jfce"};
     }
     if (runner->awaited().give_descriptor(kept)) return jfc->descriptor();
-    return Error{Status::no_resources, std::string("fd: cannot make an eventfd: ") +
-                                           std::strerror(errno) +
-                                           ". Fix: close descriptors, or allow more (ulimit -n)"};
+    return no_descriptor("fd");
   });
 }
 
@@ -161,11 +157,11 @@ Result<void> CompletionSource::attach(const std::shared_ptr<urma::jetty::Jfc>& k
     if (auto able = usable(*runner, "attach"); !able) return able.error();
     if (!runner->has_service()) return not_served(*runner, "attach");
     if (jfc->attached() || jfc->descriptor() >= 0) {
-      return Error{Status::invalid_argument,
-                   std::string("attach: this queue has ") +
-                       (jfc->attached() ? "a Jfce already" : "a descriptor of its own") +
-                       ". Fix: attach each queue once, before its fd() is called; Jetties that "
-                       "share a Jfc share its Jfce"};
+      return failed(Status::invalid_argument, "attach: this queue has ",
+                    jfc->attached() ? "a Jfce already" : "a descriptor of its own")
+          .fix(
+              "attach each queue once, before its fd() is called; Jetties that share a Jfc share "
+              "its Jfce");
     }
     runner->awaited().attach(kept, events, tag);
     return {};
@@ -193,9 +189,8 @@ bool Jfc::arm(Wake wake) { return state_ && state_->source.arm(wake); }
 Result<Jfc> Device::jfc(uint32_t depth) {
   if (auto able = usable(state_, "jfc"); !able) return able.error();
   if (depth == 0 || depth > deepest_jfc) {
-    return Error{Status::invalid_argument, "jfc: the depth " + std::to_string(depth) +
-                                               " is out of range. Fix: choose 1 to " +
-                                               std::to_string(deepest_jfc)};
+    return failed(Status::invalid_argument, "jfc: the depth ", depth, " is out of range")
+        .fix("choose 1 to ", deepest_jfc);
   }
   return guarded("jfc", [&]() -> Result<Jfc> {
     auto state = std::make_unique<Jfc::State>();
@@ -236,9 +231,9 @@ Result<Jfr> Device::jfr(const JfrOptions& options) {
   return guarded("jfr", [&]() -> Result<Jfr> {
     if (auto able = usable(state_, "jfr"); !able) return able.error();
     if (options.receives == 0 || options.receives > most_berths) {
-      return Error{Status::invalid_argument,
-                   "jfr: receives is " + std::to_string(options.receives) +
-                       ", which is out of range. Fix: choose 1 to " + std::to_string(most_berths)};
+      return failed(Status::invalid_argument, "jfr: receives is ", options.receives,
+                    ", which is out of range")
+          .fix("choose 1 to ", most_berths);
     }
     auto made = make_jetty("jfr", {.berths = 0,
                                    .receives = options.receives,
@@ -294,10 +289,9 @@ Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& opti
   });
   if (!made) {
     jfc.unreserve(state->queues->entries());
-    return Error{Status::no_resources,
-                 std::string(call) + ": this device has " + std::to_string(limit) +
-                     " Jetties and JFRs, which is its limit. Fix: destroy some, or open the device "
-                     "with a larger Limits::jetties"};
+    return failed(Status::no_resources, call, ": this device has ", limit,
+                  " Jetties and JFRs, which is its limit")
+        .fix("destroy some, or open the device with a larger Limits::jetties");
   }
   state->made = *made;
   return Jetty(std::move(state));

@@ -16,19 +16,16 @@ constexpr Duration lock_patience = std::chrono::seconds(1);
 
 Error not_fenced(std::string_view call, bool handed_over) {
   if (handed_over) {
-    return {Status::not_fenced,
-            std::string(call) +
-                ": this memory was handed to peers, and the system has no memory to replace it: "
-                "the peers may still read and write it. Fix: free memory or address space (ulimit "
-                "-v), and call this again"};
+    return failed(Status::not_fenced, call,
+                  ": this memory was handed to peers, and the system has no memory to replace it: "
+                  "the peers may still read and write it")
+        .fix("free memory or address space (ulimit -v), and call this again");
   }
-  return {
-      Status::not_fenced,
-      std::string(call) +
-          ": a process that maps this memory was in the middle of using it and does not "
-          "continue (it is stopped, or has no processor), and the pages of this memory cannot be "
-          "replaced: the process may still write to it once. Fix: let that process continue, or "
-          "end it, and call this again"};
+  return failed(Status::not_fenced, call,
+                ": a process that maps this memory was in the middle of using it and does not "
+                "continue (it is stopped, or has no processor), and the pages of this memory "
+                "cannot be replaced: the process may still write to it once")
+      .fix("let that process continue, or end it, and call this again");
 }
 
 // Makes the error that says why a segment gets no second token. `checked`: whether its token is
@@ -55,11 +52,9 @@ Error not_rotated(bool registered, bool checked) {
 // Makes the error of a call after Device::close has unregistered the memory.
 Error withdrawn_by_close(std::string_view call) {
   const auto made = guarded(call, [&]() -> Result<void> {
-    return Error{
-        Status::closed,
-        std::string(call) +
-            ": the device is closed, which has unregistered this memory: "
-            "no peer accesses it. Fix: none is needed; call this before Device::close to get `ok`"};
+    return failed(Status::closed, call,
+                  ": the device is closed, which has unregistered this memory: no peer accesses it")
+        .fix("none is needed; call this before Device::close to get `ok`");
   });
   return made.error();
 }
@@ -284,37 +279,31 @@ engine::Registrations::Segments::Segment Segment::State::described() const {
 namespace {
 
 Result<void> examine(std::string_view call, size_t bytes, const SegmentOptions& options) {
-  const auto wrong = [&](Status status, const char* why) {
-    return Error{status, std::string(call) + ": " + why};
+  const auto wrong = [&](Status status, const char* why, const char* fix) {
+    return failed(status, call, ": ", why).fix(fix);
   };
   if (bytes == 0) {
-    return wrong(Status::invalid_argument,
-                 "a segment cannot have 0 bytes. Fix: give 1 byte or more");
+    return wrong(Status::invalid_argument, "a segment cannot have 0 bytes", "give 1 byte or more");
   }
   if (!is_valid(options.rights)) {
-    return wrong(Status::invalid_argument,
-                 "SegmentOptions::rights has bits that are not a right. Fix: use any of "
-                 "Rights::read, write and atomic, or local_only");
+    return wrong(Status::invalid_argument, "SegmentOptions::rights has bits that are not a right",
+                 "use any of Rights::read, write and atomic, or local_only");
   }
   if (!is_valid(options.atomics)) {
-    return wrong(Status::invalid_argument,
-                 "SegmentOptions::atomics is not one of its values. Fix: choose "
-                 "AtomicDomain::processor or engine");
+    return wrong(Status::invalid_argument, "SegmentOptions::atomics is not one of its values",
+                 "choose AtomicDomain::processor or engine");
   }
   if (!is_valid(options.policy)) {
-    return wrong(Status::invalid_argument,
-                 "SegmentOptions::policy is not one of its values. Fix: choose "
-                 "TokenPolicy::plain_text or none");
+    return wrong(Status::invalid_argument, "SegmentOptions::policy is not one of its values",
+                 "choose TokenPolicy::plain_text or none");
   }
   if (options.atomics == AtomicDomain::device && has(options.rights, Rights::atomic)) {
-    return wrong(Status::unsupported,
-                 "no device of this version executes atomics itself. Fix: choose "
-                 "AtomicDomain::processor or engine");
+    return wrong(Status::unsupported, "no device of this version executes atomics itself",
+                 "choose AtomicDomain::processor or engine");
   }
   if (options.policy == TokenPolicy::signature || options.policy == TokenPolicy::encryption) {
-    return wrong(Status::unsupported,
-                 "tokens that sign or encrypt are not supported. Fix: use TokenPolicy::plain_text "
-                 "on a trusted network (docs/security.md)");
+    return wrong(Status::unsupported, "tokens that sign or encrypt are not supported",
+                 "use TokenPolicy::plain_text on a trusted network (docs/security.md)");
   }
   return {};
 }

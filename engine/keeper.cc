@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/above_standard.h"
+#include "base/failed.h"
 
 namespace urma::engine {
 namespace {
@@ -23,8 +24,8 @@ Keeper::~Keeper() {
 Result<void> Keeper::start() {
   timer_ = above_standard(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
   if (timer_ >= 0) return {};
-  return Error{Status::no_resources, std::string("open: making a timer: ") + std::strerror(errno) +
-                                         ". Fix: close descriptors, or allow more (ulimit -n)"};
+  return failed(Status::no_resources, "open: cannot make a timer: ", std::strerror(errno))
+      .fix("close descriptors, or allow more (ulimit -n)");
 }
 
 void Keeper::polled_empty() {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/failed.h"
 #include "base/signals_blocked.h"
 #include "engine/pollers.h"
 #include "engine/spinning.h"
@@ -39,10 +40,11 @@ Result<void> ServiceThread::start() {
   };
   const SignalsBlocked blocked;
   if (const int why = pthread_create(&thread_, nullptr, entry, this); why != 0) {
-    return Error{Status::no_resources,
-                 std::string("open: starting the device's thread: ") + std::strerror(why) +
-                     ". Fix: allow more threads (ulimit -u, a container's pids limit) or address "
-                     "space (ulimit -v), or open it with Threads::inlined"};
+    return failed(Status::no_resources,
+                  "open: cannot start the device's thread: ", std::strerror(why))
+        .fix(
+            "allow more threads (ulimit -u, a container's pids limit) or address space "
+            "(ulimit -v), or open it with Threads::inlined");
   }
   pthread_setname_np(thread_, "urma-engine");
   running_ = true;

@@ -12,6 +12,7 @@
 #include "base/above_standard.h"
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/failed.h"
 
 namespace urma::engine {
 namespace {
@@ -30,9 +31,8 @@ Waker::~Waker() {
 Result<void> Waker::start() {
   descriptor_ = above_standard(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (descriptor_ >= 0) return {};
-  return Error{Status::no_resources, std::string("open: cannot make an eventfd: ") +
-                                         std::strerror(errno) +
-                                         ". Fix: close descriptors, or allow more (ulimit -n)"};
+  return failed(Status::no_resources, "open: cannot make an eventfd: ", std::strerror(errno))
+      .fix("close descriptors, or allow more (ulimit -n)");
 }
 
 void Waker::wake() {

@@ -12,6 +12,7 @@
 #include "base/above_standard.h"
 #include "base/assert.h"
 #include "base/bits.h"
+#include "base/failed.h"
 #include "base/siphash.h"
 
 namespace urma::drivers::paths {
@@ -69,9 +70,9 @@ bool narrows(congestion::Metering added, congestion::Metering present) {
 }
 
 Error no_descriptor(std::string_view call) {
-  return {Status::no_resources,
-          std::string(call) + ": the system refuses a descriptor to watch several ports: " +
-              std::strerror(errno) + ". Fix: close descriptors, or allow more (ulimit -n)"};
+  return failed(Status::no_resources, call,
+                ": the system refuses a descriptor to watch several ports: ", std::strerror(errno))
+      .fix("close descriptors, or allow more (ulimit -n)");
 }
 
 constexpr std::string_view fix = ". Fix: paths():udp:10.0.0.1+udp:10.0.1.1";

@@ -27,6 +27,7 @@ APART = (
     (r"drivers/udp/udp_socket\.cc", r'[?:] (?="\w)', None),
     (r"urma/core/status\.cc", r"\{\s*(?=Status::)", 4),
     (r"api/device\.cc", r"return not_one_of\(", 1),
+    (r"api/segment\.cc", r"return wrong\(", 2),
     (r".*\.cc", r"\.cure =\s+", None),
 )
 # `failed(STATUS, WHAT, ...).fix(PARTS, ...)` (base/failed.h): all its arguments together.
