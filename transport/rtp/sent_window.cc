@@ -50,13 +50,19 @@ void SentWindow::sending(Packet& packet, uint16_t bytes, Time now) {
   inflight_bytes_ += bytes;  // UB 4.6.1: from the transport header to the ICRC
 }
 
+// What `acknowledge` has found so far.
+struct SentWindow::Findings {
+  Acknowledgement news;
+  bool sent_again = false;           // a packet that was sent more than once was acknowledged
+  const Packet* answered = nullptr;  // a question; the arrival of its second copy may be evidence
+  Time asked{};                      // when that copy left
+};
+
 SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* selective,
                                                     const AnswerTimes& answer, Time now,
                                                     Pool& pool) {
-  Acknowledgement out;
-  bool sent_again = false;
-  const Packet* answered = nullptr;  // a question; the arrival of its second copy may be evidence
-  Time asked{};                      // when that copy left
+  Findings found;
+  Acknowledgement& news = found.news;
   Psn psn = first_;
   const Psn end = selective ? through + selective->bit_count : through + 1;
   for (auto at = begin(pool); at && psn < end; ++at, ++psn) {
@@ -69,56 +75,68 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
     routes_.arrived(at->route, lost ? 0 : at->bytes, now - since, now);
     if (lost) {
       --lost_packets_;
-      ++out.spurious;
+      ++news.spurious;
     } else {
       inflight_bytes_ -= at->bytes;
     }
-    out.bytes += at->bytes;
-    out.highest = psn;
-    sent_again = sent_again || lost || at->copies > 1;
+    news.bytes += at->bytes;
+    news.highest = psn;
+    found.sent_again = found.sent_again || lost || at->copies > 1;
     if (at->copies > 1) {
-      // If the acknowledgement comes sooner than any answer can come, it is for the first copy. If
-      // it comes later, it may be for either copy, but most often it is for the second.
-      const bool first_copy = since + 2 * stamp_unit < answer.least;
-      if (first_copy && !at->asked) {
-        out.in_vain = true;
-        if (!lost) ++out.spurious;
-        routes_.note_in_vain(at->route);
-      }
-      if (at->asked) {
-        const bool in_time = may_answer(*at, since, answer);
-        out.answered = out.answered.value_or(false) || in_time;
-        if (in_time && now - since >= asked) {
-          answered = &*at;
-          asked = now - since;
-        }
-      } else if (!first_copy) {
-        out.newest_sent = std::max(out.newest_sent, now - since);
-        routes_.note_arrival(at->route, now - since, now);
-      }
-      continue;
-    }
-    // A packet with a higher number that left before the question has arrived, so the first copy of
-    // the question probably has, too: its second copy is not evidence.
-    if (now - since < asked) answered = nullptr;
-    routes_.note_arrival(at->route, now - since, now);
-    if (psn < highest_acknowledged_) {
-      out.overtaken = true;
+      learn_from_repeated(*at, since, lost, answer, now, found);
     } else {
-      highest_acknowledged_ = psn;
+      learn_from_single(*at, psn, since, now, found);
     }
-    out.rtt = since;
-    out.newest_sent = std::max(out.newest_sent, now - since);
-    out.oldest_first_copy = std::min(out.oldest_first_copy, now - since);
   }
-  if (answered != nullptr) {
-    out.newest_sent = std::max(out.newest_sent, asked);
-    routes_.note_arrival(answered->route, asked, now);
+  if (found.answered != nullptr) {
+    news.newest_sent = std::max(news.newest_sent, found.asked);
+    routes_.note_arrival(found.answered->route, found.asked, now);
   }
   // Without a TPSACK, the acknowledgement of packets behind a hole had to wait until the hole was
   // filled, so it does not measure a round trip.
-  if (sent_again && selective == nullptr) out.rtt.reset();
-  return out;
+  if (found.sent_again && selective == nullptr) news.rtt.reset();
+  return news;
+}
+
+// If the acknowledgement comes sooner than any answer can come, it is for the first copy. If it
+// comes later, it may be for either copy, but most often it is for the second.
+inline void SentWindow::learn_from_repeated(const Packet& packet, Duration since, bool lost,
+                                            const AnswerTimes& answer, Time now, Findings& found) {
+  Acknowledgement& news = found.news;
+  const bool first_copy = since + 2 * stamp_unit < answer.least;
+  if (first_copy && !packet.asked) {
+    news.in_vain = true;
+    if (!lost) ++news.spurious;
+    routes_.note_in_vain(packet.route);
+  }
+  if (packet.asked) {
+    const bool in_time = may_answer(packet, since, answer);
+    news.answered = news.answered.value_or(false) || in_time;
+    if (in_time && now - since >= found.asked) {
+      found.answered = &packet;
+      found.asked = now - since;
+    }
+  } else if (!first_copy) {
+    news.newest_sent = std::max(news.newest_sent, now - since);
+    routes_.note_arrival(packet.route, now - since, now);
+  }
+}
+
+inline void SentWindow::learn_from_single(const Packet& packet, Psn psn, Duration since, Time now,
+                                          Findings& found) {
+  Acknowledgement& news = found.news;
+  // A packet with a higher number that left before the question has arrived, so the first copy of
+  // the question probably has, too: its second copy is not evidence.
+  if (now - since < found.asked) found.answered = nullptr;
+  routes_.note_arrival(packet.route, now - since, now);
+  if (psn < highest_acknowledged_) {
+    news.overtaken = true;
+  } else {
+    highest_acknowledged_ = psn;
+  }
+  news.rtt = since;
+  news.newest_sent = std::max(news.newest_sent, now - since);
+  news.oldest_first_copy = std::min(news.oldest_first_copy, now - since);
 }
 
 size_t SentWindow::retire(std::span<SliceRef> delivered, Pool& pool) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "transport/rtp/parsed_ack.h"
 #include "wire/cci.h"
 #include "wire/icrc.h"
 
@@ -160,47 +161,32 @@ bool Tp::handle_data(const Rtph& header, const RxFrame& frame, Time now) {
 void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time now,
                     PacketSink& sink) {
   ++counters_.acks_received;
-  const bool negative =
-      header.status == static_cast<uint8_t>(TpStatus::completer_error) && header.info == psn_error;
-  // UB 4.3.7, UB 4.3.8: TPACK.PSN is the last packet received in order, TPNAK.PSN the first one
-  // that is missing.
-  Psn through = Psn::unwrap(sent_.first(), header.psn);
-  if (negative) through = through - 1;
-  const auto opcode = static_cast<TpOpcode>(header.opcode);
-  const bool reports = opcode == TpOpcode::ack_cc || opcode == TpOpcode::selective_ack_cc;
-  const std::span<const std::byte> report = rest;
-  if (reports) {
-    if (rest.size() < LdcpCetph::size) {
-      ++counters_.malformed;
-      return;
-    }
-    rest = rest.subspan(LdcpCetph::size);
+  ParsedAck ack;
+  if (!ack.assign(header, rest, sent_.first())) {
+    ++counters_.malformed;
+    return;
   }
-  std::optional<Saetph> selective;
-  if (opcode == TpOpcode::selective_ack || opcode == TpOpcode::selective_ack_cc) {
-    selective = Saetph::parse(rest);
-    if (!selective) {
-      ++counters_.malformed;
-      return;
-    }
-  }
-  if (through >= sent_.next()) {
+  if (ack.through >= sent_.next()) {
     ++counters_.invalid_psn;
     return;
   }
   hear(now);
+  handle_ack(ack, now, sink);
+  URMA_PARANOID_ASSERT(sent_.check(pools().sent), "the sent window's counters are its packets'");
+}
 
+inline void Tp::handle_ack(const ParsedAck& ack, Time now, PacketSink& sink) {
   std::optional<congestion::Feedback> feedback;
-  if (reports) {
+  if (ack.congestion) {
     feedback = routes()
                    .reports()
                    .taken(reports_taken_)
-                   .take(report.first<LdcpCetph::size>(), facts_.packet_bytes + header_allowance);
+                   .take(*ack.congestion, facts_.packet_bytes + header_allowance);
     if (!feedback) ++counters_.overtaken_reports;
   }
   const uint64_t inflight = sent_.inflight_bytes();
   const auto news =
-      sent_.acknowledge(through, selective ? &*selective : nullptr,
+      sent_.acknowledge(ack.through, ack.selective ? &*ack.selective : nullptr,
                         {timer_.rtt().least(), timer_.longest_answer()}, now, pools().sent);
   if (news.rtt) timer_.add(*news.rtt);
   bool timed_out = false;
@@ -209,33 +195,16 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
                 timer_.settle(news.answered, news.oldest_first_copy, pools().waits, now);
     last_progress_ = now;
   }
-  if (news.in_vain) pacer_.handle(congestion::Spurious{.now = now});
-  add_to(spurious_, news.spurious);
-  if (news.bytes > 0 || feedback) {
-    // In virtual time an answer may take no time, but to a controller zero means no sample.
-    const Duration sample = news.rtt ? std::max(*news.rtt, Duration(1)) : Duration{};
-    pacer_.handle(congestion::Acknowledged{.now = now,
-                                           .rtt = rtt(),
-                                           .bytes = news.bytes,
-                                           .inflight_bytes = inflight,
-                                           .sample = sample,
-                                           .least_rtt = timer_.rtt().least(),
-                                           .feedback = feedback ? &*feedback : nullptr});
-    routes().update_windows(false, now, feedback ? &*feedback : nullptr);
-  }
+  note_acknowledged(news, inflight, feedback ? &*feedback : nullptr, now);
   uint64_t lost_bytes = 0;
-  if (negative) {
+  if (ack.negative) {
     // UB 4.4.4. A TPNAK for a packet that was acknowledged since then is out of date.
-    const bool late = through + 1 < sent_.first();
+    const bool late = ack.through + 1 < sent_.first();
     if (!late) lost_bytes = sent_.mark_all_lost(Duration{}, now, pools().sent);
   } else if (news.bytes > 0 && mode_.trigger != Retransmission::Trigger::timeout) {
     // UB 4.4.10: in the modes without fast retransmission, missing packets are noted, and only the
     // time-out has them sent again.
-    const Psn reported = selective
-                             ? last_reported(through, Psn::unwrap(through, selective->max_received),
-                                             selective->bit_count)
-                             : through;
-    lost_bytes = losses_.find(mode_, sent_, news, reported,
+    lost_bytes = losses_.find(mode_, sent_, news, ack.reported(),
                               times_of(routes(), pools().waits, rtt()), now, pools().sent);
   }
   note_lost(lost_bytes, timed_out, now);
@@ -253,7 +222,23 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
     timer_.reset();
     sent_.empty() ? timer_.stop() : timer_.start(mode_, pools().waits, now);
   }
-  URMA_PARANOID_ASSERT(sent_.check(pools().sent), "the sent window's counters are its packets'");
+}
+
+inline void Tp::note_acknowledged(const SentWindow::Acknowledgement& news, uint64_t inflight_bytes,
+                                  const congestion::Feedback* feedback, Time now) {
+  if (news.in_vain) pacer_.handle(congestion::Spurious{.now = now});
+  add_to(spurious_, news.spurious);
+  if (news.bytes == 0 && feedback == nullptr) return;
+  // In virtual time an answer may take no time, but to a controller zero means no sample.
+  const Duration sample = news.rtt ? std::max(*news.rtt, Duration(1)) : Duration{};
+  pacer_.handle(congestion::Acknowledged{.now = now,
+                                         .rtt = rtt(),
+                                         .bytes = news.bytes,
+                                         .inflight_bytes = inflight_bytes,
+                                         .sample = sample,
+                                         .least_rtt = timer_.rtt().least(),
+                                         .feedback = feedback});
+  routes().update_windows(false, now, feedback);
 }
 
 void Tp::handle_notification(std::span<const std::byte> rest, Time now) {
@@ -296,8 +281,9 @@ bool Tp::wants_to_send(Time now) const {
   return owes_ack(now) || (can_send(now) && pacer_.may_depart(routes(), now));
 }
 
-bool Tp::can_send_lost(Time now) const {
-  if (sent_.lost_packets() == 0) return false;
+bool Tp::can_send(Time now) const {
+  if (keep_alive_due_) return true;
+  if (sent_.lost_packets() == 0) return can_send_new(now);
   if (questions_due_ > 0) return true;
   const uint32_t largest = facts_.packet_bytes + header_allowance;
   if (!routes().any_room(largest, now)) return false;
@@ -305,7 +291,6 @@ bool Tp::can_send_lost(Time now) const {
 }
 
 bool Tp::can_send_new(Time now) const {
-  if (sent_.lost_packets() > 0) return false;  // lost packets leave first
   if (pulling_.packets > 0) return window_open(pulling_.payload(facts_.packet_bytes), now);
   const std::optional<uint32_t> payload = offered_payload();
   if (!payload || !window_open(*payload, now)) return false;

@@ -18,6 +18,8 @@
 
 namespace urma::transport {
 
+struct ParsedAck;
+
 // The parameters of a Tp, which set-up has negotiated.
 struct TpSettings {
   ChannelEnds ends;
@@ -117,12 +119,9 @@ class Tp final : public PacketChannel {
   // leave in the same burst. Here and below, the routes' departures are ignored if `now` is
   // `never`.
   bool window_open(uint32_t payload, Time now, uint64_t planned = 0) const;
-  // These return whether packets of this kind wait, and windows permit them.
-  bool can_send_lost(Time now) const;
+  // Returns whether a packet waits, and windows permit it. New ones wait for lost ones.
+  bool can_send(Time now) const;
   bool can_send_new(Time now) const;
-  bool can_send(Time now) const {
-    return keep_alive_due_ || can_send_lost(now) || can_send_new(now);
-  }
   // A packet is about to leave. Returns its CCI.
   uint16_t depart(uint8_t route, const congestion::Sent& packet);
   [[gnu::cold]] void plan_lost(Plan& plan, Time now);
@@ -131,6 +130,10 @@ class Tp final : public PacketChannel {
   bool pick_slice(Plan& plan, Time now);
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
   void end_frame(TxFrame& frame, uint8_t route) const;
+  void handle_ack(const ParsedAck& ack, Time now, PacketSink& sink);
+  // These inform the congestion controllers. `inflight_bytes`: before the acknowledgement.
+  void note_acknowledged(const SentWindow::Acknowledgement& news, uint64_t inflight_bytes,
+                         const congestion::Feedback* feedback, Time now);
   void note_lost(uint64_t bytes, bool timed_out, Time now);
   [[gnu::cold]] void handle_time_out(Time now);
 
