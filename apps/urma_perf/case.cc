@@ -8,15 +8,11 @@
 #include "apps/urma_perf/layout.h"
 
 namespace urma::apps::perf {
+namespace {
 
-uint32_t default_depth(const Test& test, uint64_t bytes) {
-  if (!test.bandwidth()) return 1;
-  constexpr uint64_t on_the_way = 4 << 20;
-  const uint64_t least = bytes <= 16 << 20 ? 4 : 1;
-  return static_cast<uint32_t>(std::clamp<uint64_t>(on_the_way / bytes, least, 128));
-}
+// These return why one aspect of a case is not valid; empty if it is valid.
 
-std::string objection(const Case& what) {
+std::string objection_to_size(const Case& what) {
   const uint64_t most = what.test->sends() ? max_send_bytes : max_write_bytes;
   if (what.bytes < 1 || what.bytes > most) {
     return fmt::format("--size {}: messages of {} have 1 to {} bytes. Fix: --size from 1 to {}",
@@ -27,17 +23,24 @@ std::string objection(const Case& what) {
     return fmt::format("{} changes words of 1, 2, 4 or 8 bytes, not {}. Fix: --size 8, 4, 2 or 1",
                        what.test->name, what.bytes);
   }
-  if (what.ordering.unreliable()) {
-    if (!what.test->sends() || what.bytes > most_datagram_bytes) {
-      return fmt::format(
-          "--mode uno sends messages of one packet, not {} of {}. Fix: run send_lat or send_bw, "
-          "with --size up to what the medium carries, {} at most",
-          what.test->name, size_text(what.bytes), size_text(most_datagram_bytes));
-    }
-    if (what.ordering.order->order != Order::none || what.ordering.fence_every != 0) {
-      return "--mode uno promises no order. Fix: leave --order and --fence-every out";
-    }
+  return {};
+}
+
+std::string objection_to_mode(const Case& what) {
+  if (!what.ordering.unreliable()) return {};
+  if (!what.test->sends() || what.bytes > most_datagram_bytes) {
+    return fmt::format(
+        "--mode uno sends messages of one packet, not {} of {}. Fix: run send_lat or send_bw, "
+        "with --size up to what the medium carries, {} at most",
+        what.test->name, size_text(what.bytes), size_text(most_datagram_bytes));
   }
+  if (what.ordering.order->order != Order::none || what.ordering.fence_every != 0) {
+    return "--mode uno promises no order. Fix: leave --order and --fence-every out";
+  }
+  return {};
+}
+
+std::string objection_to_depth(const Case& what) {
   if (what.depth < 1 || what.depth > most_depth) {
     return fmt::format("a depth of {} is not within 1 to {}. Fix: choose --depth 1 to {}",
                        what.depth, most_depth, most_depth);
@@ -52,6 +55,10 @@ std::string objection(const Case& what) {
     return fmt::format("{} Jetties are not within 1 to {}. Fix: choose --jetties 1 to {}",
                        what.jetties, most_jetties, most_jetties);
   }
+  return {};
+}
+
+std::string objection_to_signals(const Case& what) {
   if (what.test->ping_pong()) {
     if (what.signal_every < 1 || what.signal_every > most_unsignalled) {
       return fmt::format(
@@ -70,12 +77,20 @@ std::string objection(const Case& what) {
         "--signal-every",
         what.depth, what.signal_every);
   }
+  return {};
+}
+
+std::string objection_to_fences(const Case& what) {
   if (what.ordering.fence_every != 0 && !what.test->bandwidth()) {
     return fmt::format(
         "{} has one work outstanding, which has nothing to wait for. Fix: leave --fence-every out, "
         "or run a _bw test",
         what.test->name);
   }
+  return {};
+}
+
+std::string objection_to_memory(const Case& what) {
   if (what.spread != 0 && !what.test->reads()) {
     return fmt::format(
         "{} reads nothing that could be spread. Fix: leave --spread out, or run a read test",
@@ -91,6 +106,23 @@ std::string objection(const Case& what) {
         "{} Jetties with {} messages of {} need {} MiB of memory on each side, more "
         "than {} MiB. Fix: lower --depth, --jetties, --size or --spread",
         what.jetties, what.depth, size_text(what.bytes), needed >> 20, most_memory_bytes >> 20);
+  }
+  return {};
+}
+
+}  // namespace
+
+uint32_t default_depth(const Test& test, uint64_t bytes) {
+  if (!test.bandwidth()) return 1;
+  constexpr uint64_t on_the_way = 4 << 20;
+  const uint64_t least = bytes <= 16 << 20 ? 4 : 1;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(on_the_way / bytes, least, 128));
+}
+
+std::string objection(const Case& what) {
+  for (const auto objection_to : {objection_to_size, objection_to_mode, objection_to_depth,
+                                  objection_to_signals, objection_to_fences, objection_to_memory}) {
+    if (std::string why = objection_to(what); !why.empty()) return why;
   }
   return {};
 }

@@ -1,5 +1,6 @@
 #include "drivers/sim/port.h"
 
+#include "base/failed.h"
 #include "congestion/port_meter.h"
 
 namespace urma::drivers::sim {
@@ -8,6 +9,54 @@ namespace {
 congestion::Metering metering_of(const Switches* switches) {
   if (switches == nullptr) return congestion::Metering::none;
   return congestion::find_port_meter(switches->settings().meter)->metering;
+}
+
+// Checks whether the switches of the network, if it has any, forward what the port sends.
+Result<void> fit(const Port::Settings& settings, const Switches* switches) {
+  if (switches != nullptr && packet_bytes(settings.mtu) > switches->settings().packet_bytes) {
+    return failed(Status::invalid_argument,
+                  "sim: the switches of this network forward no packets with mtu=", settings.mtu,
+                  ", because their first device has a smaller mtu")
+        .fix("give each device the mtu of the first one");
+  }
+  if (settings.service_level > 0 &&
+      (switches == nullptr || settings.service_level >= switches->settings().lanes)) {
+    return failed(Status::invalid_argument,
+                  "sim: the switches of this network have no lane for sl=", settings.service_level)
+        .fix("give the first device topology= and more lanes=");
+  }
+  return {};
+}
+
+PortFacts facts_of(const Endpoint& self, const Port::Settings& settings, const Switches* switches) {
+  PortFacts facts{.self = self,
+                  .eid = self.address,
+                  .mtu = settings.mtu,
+                  .buffer_bytes = settings.buffer_bytes,
+                  .reorders = settings.impairment.reorders(),
+                  .carries = {.ecn = true,
+                              .cci = switches != nullptr,
+                              .lbf = switches != nullptr,
+                              .vl = switches != nullptr},
+                  .metering = metering_of(switches),
+                  .line_bytes_per_second = settings.impairment.bits_per_second / 8,
+                  .scheduling_delay = settings.scheduling_delay,
+                  .description = "simulated network, virtual time",
+                  .settings = settings.options};
+  const bool drawn = settings.address == Eid{};
+  for (const Setting& setting : std::initializer_list<Setting>{
+           {"address", to_string(self), drawn ? Origin::drawn : Origin::device_string,
+            drawn ? "the next free one of this network" : "",
+            "where devices of this process reach this device"},
+           {"eid", to_string(self.address), Origin::driver, "the address",
+            "the identity of this device"},
+           {"mtu", size_text(settings.mtu), Origin::driver, "as sim.mtu says",
+            "largest payload of a packet, in bytes"},
+           {"receive_buffer", size_text(settings.buffer_bytes), Origin::driver,
+            "as sim.buffer says", "the most bytes that wait for this device"}}) {
+    facts.settings.push_back(setting);
+  }
+  return facts;
 }
 
 }  // namespace
@@ -32,62 +81,22 @@ Result<std::unique_ptr<PacketPort>> Port::open(const std::shared_ptr<Network>& n
                  "sim: this network has devices and no switch. Fix: give topology=star to the "
                  "first device that is opened"};
   }
-  const Switches* const switches = network->switches();
-  if (switches != nullptr && packet_bytes(settings.mtu) > switches->settings().packet_bytes) {
-    return Error{Status::invalid_argument,
-                 "sim: the switches of this network forward no packets with mtu=" +
-                     std::to_string(settings.mtu) +
-                     ", because their first device has a smaller mtu. Fix: give each device the "
-                     "mtu of the first one"};
-  }
-  if (settings.service_level > 0 &&
-      (switches == nullptr || settings.service_level >= switches->settings().lanes)) {
-    return Error{Status::invalid_argument,
-                 "sim: the switches of this network have no lane for sl=" +
-                     std::to_string(settings.service_level) +
-                     ". Fix: give the first device topology= and more lanes="};
-  }
+  if (auto fits = fit(settings, network->switches()); !fits) return fits.error();
   std::unique_ptr<Port> port(new Port(network, settings));
   Status status = Status::ok;
   const Endpoint self = network->add(*port, settings.address, status);
   if (status == Status::no_resources) {
-    return Error{status, "sim: the topology of this network has " +
-                             std::to_string(switches->hosts()) +
-                             " hosts, and had as many addresses. Fix: open devices at earlier "
-                             "addresses again, by address=, or give the first device a larger "
-                             "topology"};
+    return failed(status, "sim: the topology of this network has ", network->switches()->hosts(),
+                  " hosts, and had as many addresses")
+        .fix(
+            "open devices at earlier addresses again, by address=, or give the first device a "
+            "larger topology");
   }
   if (status != Status::ok) {
-    return Error{status, "sim: another port of this network has the address " +
-                             to_string(settings.address) + ". Fix: give each another address="};
+    return failed(status, "sim: another port of this network has the address ", settings.address)
+        .fix("give each another address=");
   }
-  port->facts_ = {.self = self,
-                  .eid = self.address,
-                  .mtu = settings.mtu,
-                  .buffer_bytes = settings.buffer_bytes,
-                  .reorders = settings.impairment.reorders(),
-                  .carries = {.ecn = true,
-                              .cci = switches != nullptr,
-                              .lbf = switches != nullptr,
-                              .vl = switches != nullptr},
-                  .metering = metering_of(switches),
-                  .line_bytes_per_second = settings.impairment.bits_per_second / 8,
-                  .scheduling_delay = settings.scheduling_delay,
-                  .description = "simulated network, virtual time",
-                  .settings = settings.options};
-  for (const Setting& setting : std::initializer_list<Setting>{
-           {"address", to_string(self),
-            settings.address == Eid{} ? Origin::drawn : Origin::device_string,
-            settings.address == Eid{} ? "the next free one of this network" : "",
-            "where devices of this process reach this device"},
-           {"eid", to_string(self.address), Origin::driver, "the address",
-            "the identity of this device"},
-           {"mtu", size_text(settings.mtu), Origin::driver, "as sim.mtu says",
-            "largest payload of a packet, in bytes"},
-           {"receive_buffer", size_text(settings.buffer_bytes), Origin::driver,
-            "as sim.buffer says", "the most bytes that wait for this device"}}) {
-    port->facts_.settings.push_back(setting);
-  }
+  port->facts_ = facts_of(self, settings, network->switches());
   return std::unique_ptr<PacketPort>(std::move(port));
 }
 

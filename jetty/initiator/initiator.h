@@ -198,6 +198,9 @@ class Initiator {
   // Answers.
   void handle_answer(Flow& flow, const Atah& answer, Time now);
   uint32_t end_executed(Flow& flow, Tassn first, Tassn last, Time now);
+  // Returns the slice that a response with data answers. Returns null if the answer is late; then
+  // it counts it, and ends a tombstone that has waited for it.
+  Slice* find_answered(Flow& flow, const ParsedResponse& response);
   void handle_read_response(Flow& flow, const ParsedResponse& response, Time now);
   void handle_atomic_response(Flow& flow, const ParsedResponse& response, Time now);
 

@@ -133,13 +133,17 @@ uint32_t Initiator::end_executed(Flow& flow, Tassn first, Tassn last, Time now) 
   return ended;
 }
 
+Slice* Initiator::find_answered(Flow& flow, const ParsedResponse& response) {
+  Slice* const slice = find(flow, Tassn::unwrap(flow.next_tassn, response.headers.base.tassn));
+  if (slice != nullptr && !slice->is_tombstone()) return slice;
+  ++counters_.late_answers;
+  if (slice != nullptr) erase(*slice);
+  return nullptr;
+}
+
 void Initiator::handle_read_response(Flow& flow, const ParsedResponse& response, Time now) {
-  Slice* slice = find(flow, Tassn::unwrap(flow.next_tassn, response.headers.base.tassn));
-  if (slice == nullptr || slice->is_tombstone()) {
-    ++counters_.late_answers;
-    if (slice != nullptr) erase(*slice);
-    return;
-  }
+  Slice* const slice = find_answered(flow, response);
+  if (slice == nullptr) return;
   Jetty& jetty = jetties_.at(flow.jetty);
   const Berth& berth = jetty.queues->jfs().berth(slice->berth);
   const uint64_t offset = uint64_t{response.headers.offset.kib} * 1024;

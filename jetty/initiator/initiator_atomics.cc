@@ -63,12 +63,8 @@ void Initiator::atomic_decided(Flow& flow, const Slice& slice) {
 }
 
 void Initiator::handle_atomic_response(Flow& flow, const ParsedResponse& response, Time now) {
-  Slice* slice = find(flow, Tassn::unwrap(flow.next_tassn, response.headers.base.tassn));
-  if (slice == nullptr || slice->is_tombstone()) {
-    ++counters_.late_answers;
-    if (slice != nullptr) erase(*slice);
-    return;
-  }
+  Slice* const slice = find_answered(flow, response);
+  if (slice == nullptr) return;
   Queues& queues = *jetties_.at(flow.jetty).queues;
   const Berth& berth = queues.jfs().berth(slice->berth);
   const uint32_t expected = keeps_result(berth) ? berth.bytes : 0;

@@ -90,22 +90,7 @@ bool Target::deliver(const transport::Received& packet, Time now) {
 
 void Target::handle_request(const transport::Received& packet, const ParsedRequest& request,
                             Time now) {
-  if (request.info == nullptr) {
-    ++counters_.refused;
-    if (packet.last) {
-      answers_.add({.peer = packet.peer,
-                    .rc_id = request.headers.base.rc_id,
-                    .tassn = request.headers.base.tassn,
-                    .status = Response::completer_error,
-                    .info = static_cast<uint8_t>(CompleterError::unsupported_request)},
-                   now);
-      // The slice will never be executed, so slices behind it need not wait for it.
-      const Btah& base = request.headers.base;
-      ExecutionRecord* const record = records_.find(packet.peer, base.rc_id);
-      if (record != nullptr) pass_over(*record, record->unwrap(base.tassn), now);
-    }
-    return;
-  }
+  if (request.info == nullptr) return refuse_opcode(packet, request.headers.base, now);
   const PeerState& peer = peers_.at(packet.peer);
   const bool unheard = now < peer.ignored_until;
   const uint32_t packet_bytes = peer.facts.packet_bytes;
@@ -154,6 +139,21 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
     note_refusal(*create(fresh), request.headers, now);
   }
   advance(fresh.context, now);
+}
+
+// The slice has an opcode that this device does not know.
+void Target::refuse_opcode(const transport::Received& packet, const Btah& base, Time now) {
+  ++counters_.refused;
+  if (!packet.last) return;
+  answers_.add({.peer = packet.peer,
+                .rc_id = base.rc_id,
+                .tassn = base.tassn,
+                .status = Response::completer_error,
+                .info = static_cast<uint8_t>(CompleterError::unsupported_request)},
+               now);
+  // The slice will never be executed, so slices behind it need not wait for it.
+  ExecutionRecord* const record = records_.find(packet.peer, base.rc_id);
+  if (record != nullptr) pass_over(*record, record->unwrap(base.tassn), now);
 }
 
 // Checks that packets other than the last are full, that the last one holds the rest (UB 4.3), and

@@ -76,6 +76,7 @@ class Target {
 
   template <class Headers>
   bool deliver(const transport::Received& packet, Time now);
+  [[gnu::cold]] void refuse_opcode(const transport::Received& packet, const Btah& base, Time now);
   void handle_read(const transport::Received& packet, const ParsedRequest& request, Time now);
   void begin(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
   bool leaves_segment(const transport::Received& packet, const ParsedRequest& request) const;

@@ -8,7 +8,7 @@
 
 namespace urma::transport {
 
-// What a TPACK, TPNAK or TPSACK says. It does not know which packets were sent. Tp makes one for
+// The contents of a TPACK, TPNAK or TPSACK. It does not know which packets were sent. Tp makes one for
 // each acknowledgement that arrives.
 struct ParsedAck {
   Psn through{};          // this packet and all before it have arrived

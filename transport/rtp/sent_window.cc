@@ -50,7 +50,7 @@ void SentWindow::sending(Packet& packet, uint16_t bytes, Time now) {
   inflight_bytes_ += bytes;  // UB 4.6.1: from the transport header to the ICRC
 }
 
-// What `acknowledge` has found so far.
+// The evidence that `acknowledge` has found so far.
 struct SentWindow::Findings {
   Acknowledgement news;
   bool sent_again = false;           // a packet that was sent more than once was acknowledged
