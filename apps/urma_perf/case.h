@@ -18,10 +18,11 @@ struct Case {
   uint32_t signal_every = 1;  // one work in so many has a completion
   bool verify = true;
   bool limit = false;  // also measure raw sockets or raw memory
-  bool own_memory =
-      false;            // memory of each process instead of the device's, so that nothing is mapped
-  uint64_t spread = 0;  // for reads: the size of the memory from which random parts are read; 0
-                        // means always the same part
+  // Uses memory of each process instead of the device's, so that nothing is mapped.
+  bool own_memory = false;
+  // For reads: the size of the memory from which random parts are read; 0 means always the same
+  // part.
+  uint64_t spread = 0;
   Ordering ordering{};
   const NamedAtomic* atomic = &named_atomics.front();
   uint64_t seed = 1;  // of the pattern of the bytes

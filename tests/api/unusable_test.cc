@@ -222,7 +222,7 @@ int wrong_answers(Objects& objects, const char* Call::*expected, const char* whe
   return wrong;
 }
 
-TEST_CASE("each call answers on an object that was moved from, as urma.hpp says") {
+TEST_CASE("each call on an object that was moved from returns what urma.hpp says") {
   Objects objects;
   {
     const Objects moved_to = std::move(objects);
@@ -234,13 +234,13 @@ TEST_CASE("each call answers on an object that was moved from, as urma.hpp says"
   CHECK(objects.jetty.flush().ok());
 }
 
-TEST_CASE("each call answers after the device was closed, as urma.hpp says") {
+TEST_CASE("after the device was closed each call returns what urma.hpp says") {
   Objects objects;
   objects.device.close();
   CHECK(wrong_answers(objects, &Call::closed, "after close") == 0);
 }
 
-TEST_CASE("each call answers in a child of fork, as urma.hpp says") {
+TEST_CASE("in a child of fork each call returns what urma.hpp says") {
   Objects objects;
   const pid_t child = fork();
   if (child == 0) _exit(std::min(wrong_answers(objects, &Call::forked, "in a child"), 100));

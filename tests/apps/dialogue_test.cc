@@ -325,7 +325,7 @@ TEST_CASE("\"failed\" is written with all its fields, and read also from older p
 
 namespace {
 
-// A client that has asked, and the server to answer it as a test likes.
+// A client that has asked a question, and a server whose answer the test chooses.
 struct Pair {
   Device client_device = urma::open("sim:dialogue-asker").value();
   Device server_device = urma::open("sim:dialogue-asker").value();

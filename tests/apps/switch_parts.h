@@ -15,7 +15,7 @@ inline Endpoint host_at(uint8_t number, uint16_t port = 4792) {
   return {ipv4(10, 0, 0, number), port};
 }
 
-// A device, as far as a switch sees it.
+// The part of a device that a switch sees.
 struct FakeDevice {
   Endpoint at;
   uint32_t cna = 0;  // 0: any

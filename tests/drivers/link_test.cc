@@ -220,7 +220,7 @@ TEST_CASE("a frame whose head leaves no room for NTH arrives, and settles") {
   CHECK(ports.a->settled() == 1000);
 }
 
-TEST_CASE("a CNA that another device has is refused, and is free again when that is closed") {
+TEST_CASE("a CNA that another device has is refused, until that device is closed") {
   RunningSwitch running;
   auto first = PortPair::open(running.device("cna=7"));
   const auto second = try_to_open(running.device("cna=7"));

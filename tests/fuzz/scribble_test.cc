@@ -40,7 +40,7 @@ namespace cxl = drivers::cxl;
   }
 }
 
-// A device whose memory has checked surroundings.
+// A device that checks the bytes before and behind its memory.
 class Watched {
  public:
   explicit Watched(const std::string& device)

@@ -1,7 +1,7 @@
 // Random senders with any congestion control and any retransmission mode, over random lines to one
 // receiver, with paths that fail and heal, and acknowledgements that are lost, late or few. In
-// two of three worlds the switch has lanes, port meters, or both; the meters are those of a
-// sender's control or others. The seed decides all. With URMA_LONG 1000 seeds.
+// two of three worlds the switch has lanes, port meters, or both; the meters may belong to
+// another control than the senders'. The seed decides everything. With URMA_LONG: 1000 seeds.
 
 #include <algorithm>
 
@@ -277,7 +277,7 @@ class SwarmWorld {
       const Statistics counters = sender.host.device.stats().value();
       sent += counters.frames_sent;
       received += counters.frames_received;
-      // A sender without control keeps a queue full, so that others may hear nothing for long.
+      // A sender without control keeps a queue full, so others may receive nothing for a long time.
       CHECK((floods || counters.channels_lost == 0));
     }
     CHECK(sent == hosts_.network().counters().sent);

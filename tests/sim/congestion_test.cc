@@ -160,7 +160,7 @@ TEST_CASE("dcqcn starts at the rate of the line, and does not flood a slow one")
 struct Incast {
   uint32_t most_queue = 0;
   uint64_t retransmitted = 0;
-  uint64_t congested = 0;        // packets that a port meter answered with C
+  uint64_t congested = 0;        // packets on which a port meter set C
   std::string control{};         // in effect at the first sender
   std::vector<double> shares{};  // of what a sender would get if all got the same
 };
@@ -251,7 +251,7 @@ TEST_CASE("a sender that reads marks makes progress beside one that fills the qu
   for (const double share : mixed.shares) CHECK(share > 0.01);
 }
 
-TEST_CASE("packets and reports that are lost end nothing") {
+TEST_CASE("lost packets and reports end no work and no channel") {
   for (const std::string& control : controls_that_read_marks()) {
     INFO(control);
     const Transfer done =

@@ -152,7 +152,7 @@ TEST_CASE("when both ends ask for a channel at the same time, there is one, and 
   }
 }
 
-TEST_CASE("a peer that is asked by address while it asks is known once, with one channel") {
+TEST_CASE("devices that import from each other at once know one peer and have one channel") {
   for (const char* delay : {"delay=0us", "delay=50us", "delay=5ms"}) {
     SimHosts hosts(std::string("crossing-") + delay);
     auto a = hosts.start(delay);

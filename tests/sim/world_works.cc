@@ -287,7 +287,7 @@ bool World::taken_back(const WorkRecord& record) const {
                   record.status == Status::remote_unsupported);  // a Jfr
 }
 
-// Checks that the status is true.
+// Checks that the status says what happened to the work.
 void World::settle(WorkRecord& record) {
   ++completed_;
   if (record.status == Status::unknown) ++unknown_;

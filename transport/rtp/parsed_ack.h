@@ -8,8 +8,8 @@
 
 namespace urma::transport {
 
-// The contents of a TPACK, TPNAK or TPSACK. It does not know which packets were sent. Tp makes one for
-// each acknowledgement that arrives.
+// The contents of a TPACK, TPNAK or TPSACK. It does not know which packets were sent. Tp makes one
+// for each acknowledgement that arrives.
 struct ParsedAck {
   Psn through{};          // this packet and all before it have arrived
   bool negative = false;  // a TPNAK: the packet after `through` is missing

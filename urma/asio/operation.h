@@ -32,9 +32,9 @@ struct Ticket;
 // An object that has operations and ends them: the State of a Jetty, or an EventState.
 class Owner : public std::enable_shared_from_this<Owner> {
  public:
-  // Ends an operation early, with the error `why`, if it can report a true status: `flushed` for a
-  // work that was not sent, or `unknown` if the operation keeps its memory alive and `effects`
-  // allows it. Otherwise does nothing.
+  // Ends an operation early, with the error `why`, if the status of its work can be known then:
+  // `flushed` for a work that was not sent, or `unknown` if the operation keeps its memory alive
+  // and `effects` allows it. Otherwise does nothing.
   virtual void cancel(const Ticket& ticket, Status why, Effects effects) = 0;
   // Destroys all handlers without calling them, because the execution context ends: they may own
   // this object.

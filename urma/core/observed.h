@@ -28,7 +28,7 @@ struct ObservedChannel {
   std::string peer;   // its address on this path: "10.0.0.9:4792"
   std::string from;   // the device's own address on this path; empty if that is not known
   unsigned path = 0;  // the number of the path; 0 if there is only one
-  // "up"; "silent": the peer's process lives but takes nothing; "lost": the path does not answer,
+  // "up"; "silent": the peer's process exists but reads nothing; "lost": the path does not answer,
   // and others carry the channel
   std::string state;
   std::string congestion;       // the congestion control that it sends with, or "none"
@@ -64,7 +64,7 @@ struct ObservedDevice {
   std::string description;              // as Device::description
   std::string endpoint;                 // "127.0.0.1:4792"
   std::string eid;                      // "127.0.0.1"
-  std::string congestion;               // that its application asked for; empty: it did not
+  std::string congestion;               // the one that its application asked for; or empty
   std::string congestion_used;          // the one that its channels use if their peer takes part
   std::string congestion_why;           // why it is not the one asked for; or empty
   std::vector<ObservedMetric> metrics;  // all taken at the same moment

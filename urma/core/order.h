@@ -35,10 +35,10 @@ enum class ServiceMode : uint8_t {
   // context, and for works whose order the target cannot see or cannot keep: works on mapped
   // memory, works for other peers, reads, and works of more than 256 KiB.
   target,
-  // UB: UNO. No side keeps an order, and nothing else is guaranteed. The Jetty posts only sends, of
-  // at most Device::datagram_bytes. They need no channel, complete as `ok` once they are sent, and
-  // may be lost, duplicated or reordered; a receiver without a vacant receive slot drops them.
-  // Other works, and works with an order or a fence, complete as `bad_work`.
+  // UB: UNO. Neither side keeps an order. The Jetty posts only sends, of at most
+  // Device::datagram_bytes. They need no channel, complete as `ok` once they are sent, and may be
+  // lost, duplicated or reordered; a receiver without a vacant receive slot drops them. Other
+  // works, and works with an order or a fence, complete as `bad_work`.
   unreliable,
 };
 constexpr bool is_valid(ServiceMode mode) { return mode <= ServiceMode::unreliable; }

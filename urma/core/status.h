@@ -75,7 +75,7 @@ enum class Status : uint8_t {
   // A system call failed. Correct what the message quotes; see urma_info --doctor.
   io_error,
   // The segment is unregistered (or, after Segment::retire, its old token is invalid), but a late
-  // write by another process could not be ruled out. Let that process run on, or end it, and call
+  // write by another process could not be ruled out. Let that process continue, or end it, and call
   // again; do not rely on the memory's content until then.
   not_fenced,
 };

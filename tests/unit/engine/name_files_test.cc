@@ -91,7 +91,8 @@ TEST_CASE("a window of the same device string but another file is named as the c
   const std::string uid = std::to_string(geteuid());
   CHECK(apart.message.ends_with("Fix: open cxl:" + (names.path / "urma-window-").string() + uid +
                                 " on both sides"));
-  // Devices of other strings are advised as before, also if one of the same string is out of reach.
+  // The advice for other device strings stays as it is, even if a device with the same string is
+  // out of reach.
   CHECK(names.find(in_another, {}, "cxl:/x").error().message.ends_with("Fix: open cxl:"));
   names.publish(v4, "by udp", "udp:");
   CHECK(names.find(in_another, {}, "cxl:").error().message.ends_with("Fix: open udp:"));

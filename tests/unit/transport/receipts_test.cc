@@ -115,7 +115,7 @@ TEST_CASE("receipts: the sender is notified immediately when the last hole is fi
 }
 
 // UB 4.4.2
-TEST_CASE("receipts: go-back-N has one TPNAK, until a packet in order or a duplicate arrives") {
+TEST_CASE("receipts: go-back-N sends one TPNAK, until a packet in order or a duplicate arrives") {
   Receiving one(gbn_fast);
   one.arrives(100);
   CHECK(one.arrives(102) == Arrival::not_kept);
