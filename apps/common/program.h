@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "apps/common/failure.h"
+#include "apps/common/interrupt.h"
+#include "apps/common/output.h"
 
 namespace urma::apps {
 
@@ -12,6 +14,36 @@ namespace urma::apps {
 // PROGRAM: what failed, why, and the fix. Exit::ok becomes capture_incomplete if a capture of one
 // of its devices lacks packets.
 int run_program(std::string_view program, const std::function<Exit()>& body);
+
+// A program whose options have the modes `help` and `version`, and others, in which `run` runs it.
+template <class Options>
+struct Program {
+  std::string_view name;
+  std::string version;  // what --version prints after the name
+  std::string (*help)();
+  Options (*parse)(int count, char** arguments);
+  Exit (*run)(const Options& options);
+};
+
+// Does all that `main` has to do: also reads the options, handles Ctrl-C (interrupt.h), and prints
+// the help and the version.
+template <class Options>
+int run_program(const Program<Options>& program, int count, char** arguments) {
+  return run_program(program.name, [&] {
+    const Options options = program.parse(count, arguments);
+    handle_signals();
+    switch (options.mode) {
+      case Options::Mode::help:
+        print(program.help());
+        return Exit::ok;
+      case Options::Mode::version:
+        print(std::string(program.name) + " " + program.version + "\n");
+        return Exit::ok;
+      default:
+        return program.run(options);
+    }
+  });
+}
 
 // The version of the library that this program is built with: 0.2.0.
 std::string library_version();

@@ -1,7 +1,3 @@
-#include <fmt/format.h>
-
-#include "apps/common/interrupt.h"
-#include "apps/common/output.h"
 #include "apps/common/program.h"
 #include "apps/urma_feed/consumer.h"
 #include "apps/urma_feed/producer.h"
@@ -10,28 +6,18 @@ namespace urma::apps::feed {
 namespace {
 
 Exit run(const Options& options) {
-  switch (options.mode) {
-    case Options::Mode::help:
-      apps::print(help());
-      return Exit::ok;
-    case Options::Mode::version:
-      apps::print(fmt::format("urma_feed {}\n", library_version()));
-      return Exit::ok;
-    case Options::Mode::consume:
-      return Consumer(options).run();
-    case Options::Mode::produce:
-      return produce(options);
-  }
-  return Exit::error;
+  return options.mode == Options::Mode::consume ? Consumer(options).run() : produce(options);
 }
 
 }  // namespace
 }  // namespace urma::apps::feed
 
 int main(int count, char** arguments) {
-  return urma::apps::run_program("urma_feed", [&] {
-    const urma::apps::feed::Options options = urma::apps::feed::parse_options(count, arguments);
-    urma::apps::handle_signals();
-    return urma::apps::feed::run(options);
-  });
+  using namespace urma::apps;
+  return run_program<feed::Options>({.name = "urma_feed",
+                                     .version = library_version(),
+                                     .help = feed::help,
+                                     .parse = feed::parse_options,
+                                     .run = feed::run},
+                                    count, arguments);
 }

@@ -7,7 +7,6 @@
 
 #include "apps/common/captures.h"
 #include "apps/common/devices.h"
-#include "apps/common/interrupt.h"
 #include "apps/common/output.h"
 #include "apps/common/program.h"
 #include "apps/common/server_threads.h"
@@ -66,28 +65,19 @@ Exit send(Options options) {
 }
 
 Exit run(const Options& options) {
-  switch (options.mode) {
-    case Options::Mode::help:
-      apps::print(help());
-      return Exit::ok;
-    case Options::Mode::version:
-      apps::print(fmt::format("urma_notify {}, protocol {}\n", library_version(), protocol));
-      return Exit::ok;
-    case Options::Mode::serve:
-      return serve(options);
-    case Options::Mode::send:
-      return send(options);
-  }
-  return Exit::error;
+  return options.mode == Options::Mode::serve ? serve(options) : send(options);
 }
 
 }  // namespace
 }  // namespace urma::apps::notify
 
 int main(int count, char** arguments) {
-  return urma::apps::run_program("urma_notify", [&] {
-    const urma::apps::notify::Options options = urma::apps::notify::parse_options(count, arguments);
-    urma::apps::handle_signals();
-    return urma::apps::notify::run(options);
-  });
+  using namespace urma::apps;
+  return run_program<notify::Options>(
+      {.name = "urma_notify",
+       .version = fmt::format("{}, protocol {}", library_version(), notify::protocol),
+       .help = notify::help,
+       .parse = notify::parse_options,
+       .run = notify::run},
+      count, arguments);
 }

@@ -1,6 +1,3 @@
-#include <fmt/format.h>
-
-#include "apps/common/interrupt.h"
 #include "apps/common/output.h"
 #include "apps/common/program.h"
 #include "apps/urma_sim/report.h"
@@ -21,27 +18,15 @@ Exit simulate(const Options& options) {
   return Exit::ok;
 }
 
-Exit run_mode(const Options& options) {
-  switch (options.mode) {
-    case Options::Mode::help:
-      print(help());
-      return Exit::ok;
-    case Options::Mode::version:
-      print(fmt::format("urma_sim {}\n", library_version()));
-      return Exit::ok;
-    case Options::Mode::run:
-      return simulate(options);
-  }
-  return Exit::error;
-}
-
 }  // namespace
 }  // namespace urma::apps::simulation
 
 int main(int count, char** arguments) {
-  return urma::apps::run_program("urma_sim", [&] {
-    const auto options = urma::apps::simulation::parse_options(count, arguments);
-    urma::apps::handle_signals();
-    return urma::apps::simulation::run_mode(options);
-  });
+  using namespace urma::apps;
+  return run_program<simulation::Options>({.name = "urma_sim",
+                                           .version = library_version(),
+                                           .help = simulation::help,
+                                           .parse = simulation::parse_options,
+                                           .run = simulation::simulate},
+                                          count, arguments);
 }

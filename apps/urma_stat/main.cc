@@ -93,29 +93,22 @@ Exit watch(const Options& options, Output& output) {
 
 Exit run(const Options& options) {
   Output output;
-  switch (options.mode) {
-    case Options::Mode::help:
-      output.write(help());
-      return Exit::ok;
-    case Options::Mode::version:
-      output.write(fmt::format("urma_stat {}\n", library_version()));
-      return Exit::ok;
-    case Options::Mode::metrics:
-      output.write(options.json ? metrics_json() : metrics_text());
-      return Exit::ok;
-    case Options::Mode::show:
-      return options.watch ? watch(options, output) : show_once(options, output);
+  if (options.mode == Options::Mode::metrics) {
+    output.write(options.json ? metrics_json() : metrics_text());
+    return Exit::ok;
   }
-  return Exit::error;
+  return options.watch ? watch(options, output) : show_once(options, output);
 }
 
 }  // namespace
 }  // namespace urma::apps::stat
 
 int main(int count, char** arguments) {
-  return urma::apps::run_program("urma_stat", [&] {
-    const urma::apps::stat::Options options = urma::apps::stat::parse_options(count, arguments);
-    urma::apps::handle_signals();
-    return urma::apps::stat::run(options);
-  });
+  namespace program = urma::apps::stat;  // ::stat is a struct of the system
+  return urma::apps::run_program<program::Options>({.name = "urma_stat",
+                                                    .version = urma::apps::library_version(),
+                                                    .help = program::help,
+                                                    .parse = program::parse_options,
+                                                    .run = program::run},
+                                                   count, arguments);
 }

@@ -32,7 +32,7 @@ Options parse_options(int count, char** arguments) {
   return options;
 }
 
-std::string_view help() {
+std::string help() {
   return R"(urma_stat - shows the counters of the open devices of this user
 
   urma_stat                    a table: each device of each process

@@ -23,6 +23,6 @@ struct Options {
 Options parse_options(int count, char** arguments);
 
 // Returns one screen of help.
-std::string_view help();
+std::string help();
 
 }  // namespace urma::apps::stat

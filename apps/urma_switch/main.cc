@@ -66,10 +66,10 @@ void say(const Options& options, const Loop& loop, Time begun) {
   }
 }
 
-Exit forward(Options options) {
+Exit forward(const Options& options) {
   const Ports ports = open_ports(options.devices);
   SecureEntropy entropy;
-  Forwarder::Settings& settings = options.forwarder;
+  Forwarder::Settings settings = options.forwarder;
   settings.hosts.mtu_log2 = static_cast<uint8_t>(std::bit_width(common_mtu(ports)) - 1);
   settings.hosts.key[0] = entropy.next();
   settings.hosts.key[1] = entropy.next();
@@ -97,27 +97,15 @@ Exit forward(Options options) {
   return Exit::ok;
 }
 
-Exit run(const Options& options) {
-  switch (options.mode) {
-    case Options::Mode::help:
-      print(help());
-      return Exit::ok;
-    case Options::Mode::version:
-      print(fmt::format("urma_switch {}\n", library_version()));
-      return Exit::ok;
-    case Options::Mode::run:
-      return forward(options);
-  }
-  return Exit::error;
-}
-
 }  // namespace
 }  // namespace urma::apps::switches
 
 int main(int count, char** arguments) {
-  return urma::apps::run_program("urma_switch", [&] {
-    const auto options = urma::apps::switches::parse_options(count, arguments);
-    urma::apps::handle_signals();
-    return urma::apps::switches::run(options);
-  });
+  using namespace urma::apps;
+  return run_program<switches::Options>({.name = "urma_switch",
+                                         .version = library_version(),
+                                         .help = switches::help,
+                                         .parse = switches::parse_options,
+                                         .run = switches::forward},
+                                        count, arguments);
 }

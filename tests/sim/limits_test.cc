@@ -15,10 +15,8 @@ using namespace std::chrono_literals;
 Eid address(const std::string& text) { return parse_address(text).value(); }
 
 TEST_CASE("an EID that is an address is refused from another address") {
-  SimHosts hosts("claimed-address");
-  auto server = hosts.start();
-  auto victim = hosts.start("address=2001:db8::2");
-  const Imported target = victim.device.import(server.line).value();
+  auto [hosts, victim, server, target] =
+      SimPair("claimed-address", {.network = "address=2001:db8::2"});
   const auto bytes = bytes_like(100);
   REQUIRE(status_of(victim.jetty, write(bytes, target.segment)) == Status::ok);
 
@@ -33,10 +31,8 @@ TEST_CASE("an EID that is an address is refused from another address") {
 }
 
 TEST_CASE("a random EID with a living channel is refused to others, even if that channel is idle") {
-  SimHosts hosts("claimed-draw");
-  auto server = hosts.start();
-  auto victim = hosts.start("address=fd77::1:0:1");
-  const Imported target = victim.device.import(server.line).value();
+  auto [hosts, victim, server, target] =
+      SimPair("claimed-draw", {.network = "address=fd77::1:0:1"});
   const auto bytes = bytes_like(100);
   REQUIRE(status_of(victim.jetty, write(bytes, target.segment)) == Status::ok);
 
@@ -94,6 +90,18 @@ TaRequest write_request(const Segment& segment, uint64_t offset, uint32_t length
   request.base = {.opcode = static_cast<uint8_t>(TaOpcode::write), .token_present = true};
   request.memory = {
       .address = target.address + offset, .token_id = number(target.id), .length = length};
+  request.token.token = number(target.token);
+  return request;
+}
+
+// Returns the headers of one message to the Jetty of this host.
+TaRequest message_request(const SimHosts::Host& host) {
+  const Descriptor::Jetty target = parse_descriptor(host.line).value().jetty.value();
+  TaRequest request;
+  request.base = {.opcode = static_cast<uint8_t>(TaOpcode::send),
+                  .token_present = true,
+                  .target_present = true};
+  request.target.target = number(target.id);
   request.token.token = number(target.token);
   return request;
 }
@@ -294,13 +302,8 @@ TEST_CASE(
   REQUIRE(stranger.connect(server.device.endpoint()));
   std::vector<std::byte> inbox(64);
   const auto bytes = bytes_like(8);
-  const Descriptor::Jetty jetty = parse_descriptor(server.line).value().jetty.value();
-  TaRequest message;
-  message.base = {.opcode = static_cast<uint8_t>(TaOpcode::send),
-                  .token_present = true,
-                  .target_present = true};
-  message.target.target = number(jetty.id) ^ 1;  // a Jetty that does not exist
-  message.token.token = number(jetty.token);
+  TaRequest message = message_request(server);
+  message.target.target ^= 1;  // a Jetty that does not exist
   for (uint32_t queue = 0; queue < 5000; ++queue) {
     message.base.rc_id = 2000 + queue;
     stranger.send({.slice = queue}, message, bytes);
@@ -401,14 +404,8 @@ TEST_CASE(
   REQUIRE(stranger.connect(server.device.endpoint()));
   std::vector<std::byte> inbox(4096);
   for (uint64_t tag = 0; tag < 8; ++tag) REQUIRE(server.jetty.receive(inbox, tag));
-  const Descriptor::Jetty jetty = parse_descriptor(server.line).value().jetty.value();
-  TaRequest message;
-  message.base = {.opcode = static_cast<uint8_t>(TaOpcode::send),
-                  .token_present = true,
-                  .target_present = true,
-                  .rc_id = 5000};
-  message.target.target = number(jetty.id);
-  message.token.token = number(jetty.token);
+  TaRequest message = message_request(server);
+  message.base.rc_id = 5000;
   const auto bytes = bytes_like(100);
   for (uint32_t acquaintance = 1; acquaintance <= 3; ++acquaintance) {
     stranger.acquaintance = acquaintance;
