@@ -33,6 +33,7 @@ class SecureEntropy final : public Entropy {
   unsigned left_ = 0;
 };
 
+// A generator that repeats its numbers from the same seed, for simulations.
 class SeededEntropy final : public Entropy {
  public:
   explicit SeededEntropy(uint64_t seed) : prng_(seed) {}

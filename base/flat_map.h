@@ -15,6 +15,7 @@ constexpr uint64_t mix_bits(uint64_t x) {
   return x ^ x >> 32;
 }
 
+// The hash of integers by `mix_bits`.
 struct MixBits {
   uint64_t operator()(uint64_t key) const { return mix_bits(key); }
 };

@@ -38,6 +38,7 @@ struct Feedback {
   uint8_t switch_queue = 0;  // UBQ: the largest
 };
 
+// An acknowledgement arrived.
 struct Acknowledged {
   Time now;
   Duration rtt;                        // smoothed
@@ -48,6 +49,7 @@ struct Acknowledged {
   const Feedback* feedback = nullptr;  // null if there is nothing new; valid during the call
 };
 
+// Packets were found lost.
 struct Lost {
   Time now;
   Duration rtt;  // smoothed
@@ -68,6 +70,7 @@ struct Spurious {
   Time now;
 };
 
+// How much the sender may send, and when.
 struct Allowance {
   uint64_t window_bytes;  // how many bytes may be in flight
   Time not_before;        // when the next packet may leave
@@ -103,6 +106,7 @@ class Controller {
   virtual double bytes_per_second() const { return 0; }
 };
 
+// The facts about a channel and its host that a controller is made with.
 struct Settings {
   uint32_t packet_bytes = 4096;    // the channel's MTU
   uint64_t limit_bytes = 4 << 20;  // the window never exceeds what the receiver can buffer
@@ -127,6 +131,7 @@ enum class Needs : uint8_t {
   rates,          // C-AQM with rate codes as hints
 };
 
+// A row of the table of controllers.
 struct ControllerKind {
   std::string_view name;
   std::string_view summary;

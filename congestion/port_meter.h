@@ -25,6 +25,7 @@ class PortMeter {
   virtual Signal depart(Time now, uint32_t bytes, uint64_t queue_bytes, Signal in) = 0;
 };
 
+// The facts about a port that its meter is made with.
 struct PortSettings {
   double bytes_per_second = 12.5e9;  // of the lane: the share of the port that it can have
   // The round trip without queues of the flows that pass. Flows with another one are treated
@@ -35,6 +36,7 @@ struct PortSettings {
   bool last_hop = false;         // the port leads to a host
 };
 
+// A row of the table of port meters.
 struct PortMeterKind {
   std::string_view name;  // of the controller that it serves
   std::string_view summary;

@@ -28,6 +28,7 @@ struct Ordering {
   uint8_t weight = 1;             // for its share of a channel
 };
 
+// How long works may wait.
 struct Timeouts {
   Duration operation = std::chrono::seconds(2);  // how long the oldest work may make no progress
   Duration receiver = Duration::max();  // how long a receiver may answer that it is not ready

@@ -48,6 +48,7 @@ enum class SliceAction : uint8_t {
   wait,         // start the timer that brings `due`
 };
 
+// The effect of an event on a slice.
 struct SliceStep {
   SliceState state;
   // Whether the slice's status is decided. If so, it is `status`, except that for the event

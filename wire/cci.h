@@ -63,6 +63,7 @@ struct FecnRttCci {
   friend bool operator==(const FecnRttCci&, const FecnRttCci&) = default;
 };
 
+// FECN alone.
 struct FecnCci {
   static constexpr size_t size = 2;
   static constexpr CciMode mode = CciMode::fecn;

@@ -19,6 +19,7 @@ namespace urma {
 
 inline constexpr uint64_t ta_version = 0;
 
+// The header with which each request begins.
 struct Btah {
   static constexpr size_t size = 8;
 
@@ -67,6 +68,7 @@ enum class CompleterError : uint8_t {
 };
 inline constexpr uint32_t max_further_answers = 31;
 
+// The header with which each answer begins.
 struct Atah {
   static constexpr size_t size = 8;
 
@@ -87,6 +89,7 @@ struct Atah {
   friend bool operator==(const Atah&, const Atah&) = default;
 };
 
+// The memory that a request accesses.
 struct Maetah {
   static constexpr size_t size = 16;
 
@@ -102,6 +105,7 @@ struct Maetah {
   friend bool operator==(const Maetah&, const Maetah&) = default;
 };
 
+// The Jetty to which a request is sent.
 struct Mtetah {
   static constexpr size_t size = 4;
 
@@ -114,6 +118,7 @@ struct Mtetah {
   friend bool operator==(const Mtetah&, const Mtetah&) = default;
 };
 
+// The token of the segment or Jetty that a request names.
 struct Tvetah {
   static constexpr size_t size = 4;
 
@@ -141,6 +146,7 @@ struct Ofstetah {
   friend bool operator==(const Ofstetah&, const Ofstetah&) = default;
 };
 
+// The immediate of a send or of a write.
 struct Immetah {
   static constexpr size_t size = 16;
 

@@ -15,6 +15,7 @@ namespace urma::apps {
 // the valid words, for an error. They are strict, unlike the conversions of CLI11, which also
 // accept signs, blanks, 0x10, octal 010 and "4 kb".
 
+// A number of decimal digits.
 struct WholeNumber {
   uint64_t least = 0;
   uint64_t most = UINT64_MAX;
@@ -31,6 +32,7 @@ struct Bytes {
   std::string valid() const;
 };
 
+// Seconds as a decimal number, with or without a fraction.
 struct Seconds {
   double least = 0;
   double most = 0;

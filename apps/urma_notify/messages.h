@@ -26,6 +26,7 @@ inline constexpr size_t checks_at_a_time = 1024;
 
 Wording wording();
 
+// The bodies of these messages. `Ask` is that of "checks" and of "begin".
 struct Offer {
   int speaks = protocol;
   std::string version;

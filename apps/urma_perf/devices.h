@@ -11,6 +11,7 @@ namespace urma::apps::perf {
 // Describes urma_perf for a client of this test.
 Service service_for(std::string_view test);
 
+// How a device is to be opened, beside its device string.
 struct DeviceChoices {
   const ThreadsMode& mode;
   const NamedRetransmission* retransmit = nullptr;  // null means the device's default

@@ -34,6 +34,7 @@ void from_json(const nlohmann::json& in, Case& out);
 void to_json(nlohmann::json& out, const Verdict& in);
 void from_json(const nlohmann::json& in, Verdict& out);
 
+// The bodies of these messages.
 struct Hello {
   int speaks = protocol;
   std::string version;

@@ -21,6 +21,7 @@ inline constexpr std::array<NamedOrder, 4> named_orders = {{
     {"chain", Order::relaxed, true},
 }};
 
+// A service mode, with its name on the command line.
 struct NamedMode {
   std::string_view name;
   ServiceMode mode;
@@ -32,6 +33,7 @@ inline constexpr std::array<NamedMode, 4> named_modes = {{
     {"uno", ServiceMode::unreliable},
 }};
 
+// Returns the row with this name, or null if there is none.
 template <class Named>
 constexpr const Named* find_named(std::span<const Named> all, std::string_view name) {
   for (const Named& one : all) {
@@ -40,6 +42,7 @@ constexpr const Named* find_named(std::span<const Named> all, std::string_view n
   return nullptr;
 }
 
+// The order in which the works of a case are executed.
 struct Ordering {
   const NamedOrder* order = &named_orders.front();
   const NamedMode* mode = &named_modes.front();

@@ -116,6 +116,7 @@ class ShmPing {
   int64_t sent_ = 0;
 };
 
+// Answers each message of a ShmPing.
 class ShmPong {
  public:
   ShmPong(const Lane& in, const Lane& out, std::span<std::byte> landing,
@@ -189,6 +190,7 @@ class ShmCopier {
   Draw draw_{1};
 };
 
+// Receives the messages of a ShmSender, and counts them in `tally`.
 class ShmReceiver {
  public:
   ShmReceiver(const Lane& lane, std::span<std::byte> landing) : lane_(lane), landing_(landing) {}

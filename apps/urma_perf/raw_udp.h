@@ -66,6 +66,7 @@ class RawPing {
   int64_t rest_;
 };
 
+// Answers each message of a RawPing.
 class RawPong {
  public:
   RawPong(RawSocket& socket, std::span<std::byte> in, std::span<const std::byte> out, bool read,

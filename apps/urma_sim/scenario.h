@@ -60,6 +60,7 @@ struct Plan {
   bool phases = false;    // flows join and leave, one in each hundred round trips
 };
 
+// A row of the table of scenarios.
 struct Scenario {
   std::string_view name;
   std::string_view summary;

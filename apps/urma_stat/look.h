@@ -22,12 +22,14 @@ struct Row {
   std::optional<double> rate(std::string_view metric) const;
 };
 
+// All chosen devices at one time.
 struct Look {
   std::vector<Row> rows;
   std::vector<std::string> skipped;
   int64_t time = 0;  // seconds since 1970
 };
 
+// Looks at the devices of one process or of all, and remembers the previous look for the rates.
 class Watcher {
  public:
   // `process` is a number or a name. Empty means all processes.

@@ -87,6 +87,7 @@ struct RingControl {
 };
 static_assert(sizeof(RingControl) == 4 * line_bytes);
 
+// A cache line of a ring. A message begins with a line, and continues in the next ones.
 struct alignas(line_bytes) Line {
   std::atomic<uint32_t> mark;  // of a message's first line
   std::byte content[line_bytes - sizeof(uint32_t)];

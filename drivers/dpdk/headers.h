@@ -35,6 +35,7 @@ inline constexpr uint8_t link_hops = 255;
 
 // ---- Ethernet
 
+// The header of an Ethernet frame, with its VLAN tag if it has one.
 struct EthernetHeader {
   Mac to;
   Mac from;
@@ -88,6 +89,7 @@ void emit_udp(std::byte* out, uint16_t from, uint16_t to, size_t payload, uint16
 // Returns the checksum of the datagram at `datagram`, whose checksum field is 0.
 uint16_t udp_checksum(const IpHeader& ip, std::span<const std::byte> datagram);
 
+// The ports of a datagram.
 struct UdpPorts {
   uint16_t from = 0;
   uint16_t to = 0;

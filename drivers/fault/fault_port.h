@@ -12,6 +12,7 @@
 
 namespace urma::drivers::fault {
 
+// The options of fault(...).
 struct Settings {
   Impairment out;     // of packets that are sent
   Impairment in;      // of packets that arrive

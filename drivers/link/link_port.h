@@ -10,6 +10,7 @@
 
 namespace urma::drivers::link {
 
+// The options of link(...).
 struct Settings {
   Endpoint at;       // the switch
   uint32_t cna = 0;  // 0: any

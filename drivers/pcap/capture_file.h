@@ -10,6 +10,7 @@
 
 namespace urma::drivers::pcap {
 
+// The options of pcap(...).
 struct CaptureSettings {
   std::string path;
   uint64_t snap_bytes = 0;   // kept of each IP packet; 0: all

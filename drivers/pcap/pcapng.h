@@ -32,6 +32,7 @@ struct Interface {
 // nanoseconds. This and the next two functions return the number of bytes of the block.
 size_t put_beginning(std::byte* out, const Interface& interface);
 
+// One packet of a capture.
 struct PacketBlock {
   Direction direction;
   Duration since_1970;
@@ -41,6 +42,7 @@ struct PacketBlock {
 // Writes the block around a packet, whose kept bytes are at `out + packet_head_bytes` already.
 size_t put_packet(std::byte* out, const PacketBlock& packet);
 
+// How many packets a capture lacks, at its end.
 struct Statistics {
   Duration since_1970;
   uint64_t seen = 0;

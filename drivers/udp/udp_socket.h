@@ -28,6 +28,7 @@ uint64_t rate_of_speed(std::string_view text);
 // carry.
 uint64_t rate_of_interface(const std::string& directory);
 
+// The address and the options of udp:.
 struct Settings {
   Eid address;            // if all zero, the first free loopback address
   uint16_t port = 0;      // 0: 4792, or if that is taken any free one

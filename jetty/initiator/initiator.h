@@ -17,6 +17,8 @@ namespace urma::jetty {
 
 struct SlicePacket;
 
+// Counts what became of works since the device was opened. `Initiator` writes it; only the thread
+// that runs the engine reads it.
 struct InitiatorCounters {
   uint64_t works = 0;
   uint64_t slices = 0;

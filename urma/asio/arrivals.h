@@ -16,6 +16,7 @@
 
 namespace urma::asio::detail {
 
+// An operation that waits for an arrival.
 class ArrivalOperation : public Outstanding<Arrival> {
  protected:
   ~ArrivalOperation() = default;

@@ -47,6 +47,7 @@ inline boost::system::error_condition condition_of(Status status) {
   }
 }
 
+// The error category of Status.
 class Category final : public boost::system::error_category {
  public:
   // The identifier is fixed, so that libraries that do not share symbols have the same category.

@@ -82,6 +82,7 @@ class Outstanding {
   ~Outstanding() = default;
 };
 
+// An operation that waits for the completion of its work.
 class WorkOperation : public Outstanding<Completion> {
  public:
   static constexpr uint32_t no_berth = UINT32_MAX;
@@ -95,6 +96,7 @@ class WorkOperation : public Outstanding<Completion> {
   ~WorkOperation() = default;
 };
 
+// An operation that waits for an event of a device.
 class EventOperation : public Outstanding<Event> {
  protected:
   ~EventOperation() = default;

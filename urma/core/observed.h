@@ -84,6 +84,7 @@ struct ObservedDevice {
   }
 };
 
+// The devices that were found, and the pages that could not be read.
 struct Observed {
   std::vector<ObservedDevice> devices;  // sorted by process, then by age, the oldest first
   std::vector<std::string> skipped;  // a sentence for each page that could not be read, with a fix
