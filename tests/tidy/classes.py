@@ -1,4 +1,5 @@
-"""Which class has more methods than a reader can keep in mind? ctags counts them in headers."""
+"""Which class has more methods, or which function more lines, than a reader can keep in mind?
+ctags counts the methods in headers."""
 
 import json
 import re
@@ -6,13 +7,16 @@ import shutil
 import subprocess
 import sys
 
-from tree import HEADERS, expect, main
+from tree import CPP, HEADERS, expect, main
 
 METHODS = 34
+LINES = 60
 # ctest shows a test that exits with this code as skipped.
 SKIPPED = 77
 # Both are to be cut together with the fast paths of works.
 EXEMPT = ("urma::jetty::Initiator", "urma::jetty::Target")
+# This table of states and events has a line for each pair.
+LONG = ("urma::jetty::step",)
 TYPES = ("class", "struct", "union")
 FIX = ("Fix: move the members that belong together, and the methods that use them, to a class of "
        "their own")
@@ -30,18 +34,23 @@ def find_ctags():
     sys.exit(SKIPPED)
 
 
+def tags_of(tree, tool, suffixes, kinds):
+    """Yields what ctags finds in files with these suffixes outside tests/."""
+    paths = [path for path in tree.named(*suffixes) if not path.startswith("tests/")]
+    command = [tool, "--options=NONE", "--languages=C++", "--langmap=C++:+.h",
+               "--kinds-C++=" + kinds, "--fields=NFnkse", "--output-format=json", "--sort=no",
+               "-f", "-", "-L", "-"]
+    result = subprocess.run(command, cwd=tree.root, input="\n".join(paths), capture_output=True,
+                            text=True, check=True)
+    return map(json.loads, result.stdout.splitlines())
+
+
 def methods_of(tree, tool):
     """Returns the names of methods by class, and the (file, line) where each class begins.
 
     Overloads count once; a constructor, a destructor and each operator have a name, too."""
-    paths = [path for path in tree.named(*HEADERS) if not path.startswith("tests/")]
-    command = [tool, "--options=NONE", "--languages=C++", "--langmap=C++:+.h", "--kinds-C++=csupf",
-               "--fields=NFnks", "--output-format=json", "--sort=no", "-f", "-", "-L", "-"]
-    result = subprocess.run(command, cwd=tree.root, input="\n".join(paths), capture_output=True,
-                            text=True, check=True)
     names, places = {}, {}
-    for line in result.stdout.splitlines():
-        tag = json.loads(line)
+    for tag in tags_of(tree, tool, HEADERS, "csupf"):
         scope = tag.get("scope", "")
         if tag["kind"] in TYPES:
             places[(scope + "::" + tag["name"]).removeprefix("::")] = (tag["path"], tag["line"])
@@ -51,9 +60,19 @@ def methods_of(tree, tool):
     return names, places
 
 
+def long_functions(tree, tool):
+    for tag in tags_of(tree, tool, CPP, "f"):
+        name = (tag.get("scope", "") + "::" + tag["name"]).removeprefix("::")
+        lines = tag.get("end", tag["line"]) - tag["line"] + 1
+        if lines > LINES and name not in LONG:
+            yield ("%s:%d: %s has %d lines, at most %d. Fix: let each function answer one question"
+                   % (tag["path"], tag["line"], name, lines, LINES))
+
+
 def check(tree):
-    names, places = methods_of(tree, find_ctags())
-    problems = []
+    tool = find_ctags()
+    names, places = methods_of(tree, tool)
+    problems = list(long_functions(tree, tool))
     for scope in sorted(names):
         count, place = len(names[scope]), "%s:%d: " % places[scope]
         if scope in EXEMPT and count <= METHODS:
@@ -93,6 +112,15 @@ def self_test():
     finds("struct A {\n  struct B {\n" + methods(35, "b") + "  };\n};\n", "a.h:2: A::B has 35")
     # Fixtures of tests are not part of the library.
     finds("struct A {\n" + methods(35) + "};\n", path="tests/a.h")
+    # Lines of a function, from its head to its closing bracket.
+    def lines(count, name="f"):
+        return "void %s() {\n" % name + "  g();\n" * (count - 2) + "}\n"
+
+    finds(lines(60), path="jetty/a.cc")
+    finds("\n" + lines(61), "jetty/a.cc:2: f has 61 lines, at most 60. Fix: ", path="jetty/a.cc")
+    finds("struct A {\n" + lines(61) + "};\n", "A::f has 61 lines")
+    finds(lines(61), path="tests/a.cc")
+    finds("namespace urma::jetty {\n" + lines(61, "step") + "}\n")
     # A class that is exempt although it has become small could grow again without notice.
     finds(initiator(methods(35)))
     finds(initiator(methods(34)), "jetty/a.h:2: urma::jetty::Initiator has 34 methods now")
