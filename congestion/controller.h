@@ -77,7 +77,7 @@ struct Allowance {
 };
 
 // Decides how much one channel or route may send, and when. Its owner calls it on the engine's
-// thread. It knows no packets and no peers, reads no clock and has no timers. Each event is a
+// thread. It does not know packets or peers, reads no clock and has no timers. Each event is a
 // struct, so that a new field changes no signature.
 //
 // A window below one packet is expressed by time: the window is one packet, and `not_before` is

@@ -11,9 +11,9 @@
 namespace urma::congestion {
 
 // The switch's half of congestion control: measures what passes one egress port and virtual lane,
-// and edits the signals of its packets. It knows no flows and holds no packets. The switch owns it,
-// and calls it for each packet of that lane in the order of time; packets that take no part in
-// congestion control are reported, too, with the default signal, because they load the port.
+// and edits the signals of its packets. It neither tells flows apart nor holds packets. The switch
+// owns it and calls it for each packet of that lane in the order of time; packets that take no part
+// in congestion control are reported, too, with the default signal, because they load the port.
 class PortMeter {
  public:
   static constexpr size_t storage = 128;

@@ -11,7 +11,7 @@ namespace urma::transport {
 
 // The addresses of this device, each the near end of a path. It keeps the list that peers are given
 // and the addresses that packets may still use, which differ while an address is being removed. It
-// knows no peers. Only the thread that runs the engine calls it.
+// does not know peers. Only the thread that runs the engine calls it.
 class OwnPaths {
  public:
   explicit OwnPaths(const Settings& settings)

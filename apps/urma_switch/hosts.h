@@ -25,7 +25,7 @@ struct Place {
 
 // The devices that are attached, one at each port: the switch's half of attaching. A device must
 // return a cookie before it gets a port, so that no device attaches from an address at which it
-// does not receive. Knows no packets, does no I/O. Used by one thread.
+// does not receive. It does not know packets and does no I/O. Used by one thread.
 class Hosts {
  public:
   static constexpr uint32_t none = UINT32_MAX;

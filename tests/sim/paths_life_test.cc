@@ -60,7 +60,7 @@ struct SeveralPaths {
   std::vector<std::byte> bytes = bytes_like(20'000);
 };
 
-TEST_CASE("after an idle close the paths that worked are asked first, whichever are dead") {
+TEST_CASE("after an idle close the paths that worked are asked first, and dead ones later") {
   for (const unsigned dead : {0u, 1u, 3u, 7u}) {
     INFO(dead << " dead");
     const unsigned all = dead == 7 ? 8 : 4;

@@ -12,8 +12,8 @@ namespace urma::transport {
 
 // How much of a channel may be in flight, and when its next packet may leave: by the controller of
 // the channel, which lies inside this object, and by those of its routes if it has several. It
-// spares calls of controllers that do not pace, and knows no packets. `Tp` owns it. Only the thread
-// that runs the engine calls it.
+// spares calls of controllers that do not pace. It does not know packets. `Tp` owns it. Only the
+// thread that runs the engine calls it.
 class Pacer {
  public:
   Pacer(const congestion::ControllerKind& kind, const congestion::Settings& settings)
