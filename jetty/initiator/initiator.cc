@@ -33,7 +33,9 @@ Initiator::Initiator(const Limits& limits, Jetties& jetties, PeerStates& peers,
 // Begins a work that need not wait any more.
 inline void Initiator::launch(Jetty& jetty, uint16_t lease, Status refused, Time now) {
   const Berth& berth = jetty.queues->jfs().berth(lease);
-  Flow* flow = refused == Status::ok ? flow_for(jetty, berth.peer, refused) : nullptr;
+  // Most Jetties have one flow, which is found without a call.
+  Flow* flow = refused == Status::ok ? first_flow(jetty, berth.peer) : nullptr;
+  if (flow == nullptr && refused == Status::ok) flow = flow_for(jetty, berth.peer, refused);
   if (flow == nullptr) return finish(jetty, lease, refused, false, now);
   WorkState& work = jetty.works[lease];
   work.number = ++flow->works;
@@ -134,7 +136,6 @@ Flow* Initiator::find_flow(const Jetty& jetty, PeerId peer) {
 }
 
 Flow* Initiator::flow_for(Jetty& jetty, PeerId peer, Status& why_not) {
-  if (Flow* const first = first_flow(jetty, peer)) return first;
   if (Flow* const own = find_flow(jetty, peer)) return own;
   const uint64_t key = flow_key(peer, number(jetty.id));
   const uint32_t known = flows_by_key_.find(key);

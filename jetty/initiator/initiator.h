@@ -127,6 +127,8 @@ class Initiator {
     return first.peer == peer && !first.peer_over ? &first : nullptr;
   }
   Flow* find_flow(const Jetty& jetty, PeerId peer);
+  // Returns the Jetty's flow to this peer, which is made if there is none; null, and the reason, if
+  // it cannot be made.
   Flow* flow_for(Jetty& jetty, PeerId peer, Status& why_not);
   void begin(Flow& flow, Jetty& jetty, uint16_t lease, Time now);
   bool all_copied(Jetty& jetty, uint16_t lease);

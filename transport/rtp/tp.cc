@@ -50,6 +50,7 @@ struct Tp::Plan {
   std::span<TxFrame* const> frames;
   Burst& burst;
   SentBurst& remembered;
+  bool paced;  // packets may have to wait for their departure
   size_t count = 0;
   uint64_t bytes_again = 0;
   uint32_t requests = 0;   // packets of requests
@@ -303,7 +304,9 @@ bool Tp::can_send_new(Time now) const {
 }
 
 size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
-  Plan plan{.frames = frames, .burst = pools().burst, .remembered = pools().sent_burst};
+  const bool paced = pacer_.paces(routes());
+  Plan plan{
+      .frames = frames, .burst = pools().burst, .remembered = pools().sent_burst, .paced = paced};
   window_limited_ = false;
   routes().begin_plan();
   if (sent_.lost_packets() > 0) plan_lost(plan, now);
@@ -312,7 +315,6 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
   if (plan.count == 0) return 0;
 
   const Burst& burst = plan.burst;
-  const bool paced = pacer_.paces(routes());
   if (paced) {
     counters_.paced += plan.count;
     ++counters_.trains;
@@ -348,7 +350,6 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
 }
 
 uint16_t Tp::depart(uint8_t route, const congestion::Sent& packet) {
-  if (!pacer_.paces(routes())) return 0;
   const congestion::Signal asked = pacer_.depart(routes(), route, packet);
   const ReportForm form = reports_taken_.form();
   return form == ReportForm::caqm || form == ReportForm::rate ? cci_with(asked) : uint16_t{0};
@@ -373,11 +374,12 @@ void Tp::plan_lost(Plan& plan, Time now) {
       return;
     }
     at->route = routes().pick(at->bytes, now) & 0x7f;
-    const uint16_t cci = depart(at->route, {.now = now,
-                                            .number = psn.value,
-                                            .bytes = at->bytes,
-                                            .again = true,
-                                            .inflight_bytes = inflight});
+    const uint16_t cci = plan.paced ? depart(at->route, {.now = now,
+                                                         .number = psn.value,
+                                                         .bytes = at->bytes,
+                                                         .again = true,
+                                                         .inflight_bytes = inflight})
+                                    : uint16_t{0};
     inflight += at->bytes;
     plan.bytes_again += at->bytes;
     if (at->copies < UINT8_MAX) ++at->copies;
@@ -392,7 +394,7 @@ void Tp::plan_lost(Plan& plan, Time now) {
 }
 
 void Tp::plan_new(Plan& plan, Time now) {
-  while (!plan.full() && pacer_.may_depart(routes(), now)) {
+  while (!plan.full() && (!plan.paced || pacer_.may_depart(routes(), now))) {
     if (pulling_.packets == 0 && !pick_slice(plan, now)) return;
     const uint32_t payload = pulling_.payload(facts_.packet_bytes);
     if (!window_open(payload, now, plan.bytes_again)) {
@@ -412,11 +414,12 @@ void Tp::plan_new(Plan& plan, Time now) {
                                              .last = pulling_.next + 1 == pulling_.packets},
                                             now, pools().sent);
     if (packet == nullptr) return;
-    const uint16_t cci = depart(pulling_.route, {.now = now,
-                                                 .number = psn.value,
-                                                 .bytes = bytes,
-                                                 .again = false,
-                                                 .inflight_bytes = inflight});
+    const uint16_t cci = plan.paced ? depart(pulling_.route, {.now = now,
+                                                              .number = psn.value,
+                                                              .bytes = bytes,
+                                                              .again = false,
+                                                              .inflight_bytes = inflight})
+                                    : uint16_t{0};
     plan.add(*packet, psn, false, cci);
     if (++pulling_.next == pulling_.packets) pulling_.packets = 0;
   }
@@ -449,11 +452,12 @@ void Tp::plan_keep_alive(Plan& plan, Time now) {
                   .last = true},
                  now, pools().sent);
   if (packet == nullptr) return;
-  const uint16_t cci = depart(packet->route, {.now = now,
-                                              .number = psn.value,
-                                              .bytes = header_allowance,
-                                              .again = false,
-                                              .inflight_bytes = inflight});
+  const uint16_t cci = plan.paced ? depart(packet->route, {.now = now,
+                                                           .number = psn.value,
+                                                           .bytes = header_allowance,
+                                                           .again = false,
+                                                           .inflight_bytes = inflight})
+                                  : uint16_t{0};
   plan.add(*packet, psn, false, cci);
 }
 
