@@ -77,6 +77,9 @@ struct PortFacts {
   // How the switches that this port knows read the hints in the CCI of its packets. A sender must
   // not ask in another way.
   congestion::Metering metering = congestion::Metering::none;
+  // Whether the descriptors are signalled only between `arm` and `disarm`, because each signal
+  // costs the peer a system call. The other ends of such a port are threads that poll.
+  bool arms = false;
   // The rate of the link over which packets leave; 0 if it is not known. With several paths it is
   // that of the fastest one.
   uint64_t line_bytes_per_second = 0;
@@ -310,6 +313,13 @@ class PacketPort {
   // `most_descriptors`. The span is empty if the medium has none.
   static constexpr size_t most_descriptors = 4 * most_paths;
   virtual std::span<const int> descriptors() const = 0;
+  // For a port with `facts().arms`; other ports do nothing. From `arm` to `disarm`, a descriptor
+  // becomes readable when a frame arrives. Frames that arrived before `arm` may give no signal. So
+  // a thread arms the port, then calls `receive`, and then sleeps at the descriptors if nothing was
+  // received and `next_arrival` is not due; when it wakes, it disarms the port. Either call may be
+  // repeated.
+  virtual void arm() {}
+  virtual void disarm() {}
   // Returns the bell at which the thread that runs this port sleeps, and which senders ring; null
   // if it sleeps at the descriptors.
   virtual Bell* bell() { return nullptr; }

@@ -28,8 +28,7 @@ class DescriptorSleep {
   bool seems_occupied() const { return occupied_.load(std::memory_order_relaxed); }
   bool occupied() const { return occupied_.load(); }
 
-  // Returns whether a thread that sleeps here is not woken by what arrives.
-  bool port_is_mute() const { return waker_.port_is_mute(); }
+  bool port_is_polled() const { return waker_.port_is_polled(); }
   // Call it between `occupy` and `leave`. Sleeps until the alarm, at most until `until` in the
   // machine's time. A thread that waits for `jfc` sleeps until that queue has a completion; the
   // service thread, for which `jfc` is null, sleeps as long as it is the keeper. May return

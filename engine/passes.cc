@@ -24,11 +24,27 @@ void Passes::end_reports() {
 
 Passes::Ran Passes::try_pass(const jetty::Jfc* polled) {
   if (!token_.take()) return Ran::by_another;
-  const bool busy = run(polled);
+  if (disarm_.load(std::memory_order_relaxed)) disarm();
+  return end_pass(run(polled));
+}
+
+Passes::Ran Passes::try_last_pass() {
+  if (!token_.take()) return Ran::by_another;
+  disarm_.store(false, std::memory_order_relaxed);
+  engine_.port().arm();
+  return end_pass(run(nullptr));
+}
+
+Passes::Ran Passes::end_pass(bool busy) {
   const bool rouse = rouse_;
   token_.drop();
   if (rouse) waker_.wake();
   return busy ? Ran::busy : Ran::idle;
+}
+
+void Passes::disarm() {
+  disarm_.store(false, std::memory_order_relaxed);
+  engine_.port().disarm();
 }
 
 // Reading the clock takes longer than looking at memory, and most passes find nothing, so only

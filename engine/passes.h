@@ -26,7 +26,8 @@ class Passes {
         waker_(waker),
         clock_(clock),
         // On a lossless medium no time limit is short, so the clock need not be read in each pass.
-        lossless_(engine.port().ways() != nullptr) {}
+        lossless_(engine.port().ways() != nullptr),
+        arms_(engine.port().facts().arms) {}
 
   // ---- before the first pass
 
@@ -41,6 +42,13 @@ class Passes {
   // `polled`: the JFC for which an application runs the pass; else null.
   enum class Ran : uint8_t { by_another, idle, busy };
   Ran try_pass(const jetty::Jfc* polled);
+  // Arms the port and runs a pass, for a thread that then sleeps at the port if the result is
+  // `idle`. Returns `by_another` if it did neither.
+  Ran try_last_pass();
+  // That thread sleeps no longer. The next pass, of any thread, disarms the port.
+  void slept() {
+    if (arms_) disarm_.store(true, std::memory_order_relaxed);
+  }
   // Returns whether a completion has come, so that the work that is posted next is to be sent
   // ahead; later works are sent together.
   bool expects_post() const { return expects_post_.load(std::memory_order_relaxed); }
@@ -64,6 +72,8 @@ class Passes {
 
  private:
   bool run(const jetty::Jfc* polled);
+  Ran end_pass(bool busy);
+  [[gnu::cold]] void disarm();
   Time machine_time(const jetty::Jfc* polled);
   [[gnu::cold]] void report(Time machine);
 
@@ -71,6 +81,7 @@ class Passes {
   Waker& waker_;
   drivers::VirtualClock* const clock_;
   const bool lossless_;
+  const bool arms_;
   Time machine_time_{};
   uint32_t passes_since_clock_ = 0;
   EngineTime time_;
@@ -84,6 +95,7 @@ class Passes {
 
   EngineToken token_;
   std::atomic<bool> expects_post_{false};
+  std::atomic<bool> disarm_{false};  // set by the thread that has slept at the port
   alignas(64) std::atomic<Time> polled_at_{};
   alignas(64) std::atomic<Time> alarm_{never};
 };

@@ -99,7 +99,7 @@ void Runner::look(const jetty::Jfc& jfc) {
   if ((runs && passes_.try_pass(&jfc) == Passes::Ran::busy) || simulated()) return;
   // The service thread of a served device competes with each thread that polls, and so do peers on
   // this host, which poll as well, if the port wakes no thread.
-  if (!runs || waker_.port_is_mute() || pollers_.several()) Pollers::give_way();
+  if (!runs || waker_.port_is_polled() || pollers_.several()) Pollers::give_way();
 }
 
 void Runner::wait(jetty::Jfc& jfc, Duration limit) {

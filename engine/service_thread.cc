@@ -75,12 +75,12 @@ void ServiceThread::serve() {
     if (ran == Ran::by_another) sched_yield();
     if (ran == Ran::busy) idle_since = never;
     if (ran != Ran::idle) continue;
-    const bool mute = descriptors_.port_is_mute();
-    if (mute || service_may_spin()) {
+    const bool polled = descriptors_.port_is_polled();
+    if (polled || service_may_spin()) {
       const Time now = read_clock();
       idle_since = std::min(idle_since, now);
-      if (now - idle_since < (mute ? spin_before_nap : spin_before_sleep)) {
-        mute ? Pollers::give_way() : pause();
+      if (now - idle_since < (polled ? spin_before_nap : spin_before_sleep)) {
+        polled ? Pollers::give_way() : pause();
         continue;
       }
     }

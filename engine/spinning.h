@@ -11,8 +11,10 @@ namespace urma::engine {
 // may come sooner.
 inline constexpr Duration spin_before_sleep = std::chrono::microseconds(50);
 
-// The same for a port that cannot wake a thread. A sleep of any length then delays the next packet
-// by 100 us and more, so the thread polls for longer first, and gives way to others meanwhile.
+// The same for a port whose other ends poll. If it cannot wake a thread, a sleep of any length
+// delays the next packet by 100 us and more; if it has to be armed for that, a peer makes system
+// calls to wake the sleeper. So the thread polls for longer first, and gives way to others
+// meanwhile.
 inline constexpr Duration spin_before_nap = std::chrono::milliseconds(1);
 
 // Returns whether `spinning` threads of a device may spin. With one spinning thread too many, a

@@ -31,8 +31,8 @@ void Waiting::run_passes(jetty::Jfc& jfc, Time until, bool has_service) {
   jfc.awake();  // its descriptor need not signal completions that this thread causes itself
   Time idle_since = never;
   const bool may = may_spin(spinning_.fetch_add(1, std::memory_order_relaxed) + 1);
-  const bool mute = descriptors_.port_is_mute();
-  const Duration spin = mute ? spin_before_nap : may ? spin_before_sleep : Duration{};
+  const bool polled = descriptors_.port_is_polled();
+  const Duration spin = polled ? spin_before_nap : may ? spin_before_sleep : Duration{};
   while (!jfc.ready() && !state_.closed()) {
     const Time begun = read_clock();
     if (begun >= until) break;
@@ -43,7 +43,7 @@ void Waiting::run_passes(jetty::Jfc& jfc, Time until, bool has_service) {
     if (ran != Ran::idle) continue;
     const Time now = read_clock();
     idle_since = std::min(idle_since, now);
-    if (mute) Pollers::give_way();
+    if (polled) Pollers::give_way();
     if (now - idle_since >= spin) sleep_somewhere(jfc, until, has_service);
   }
   spinning_.fetch_sub(1, std::memory_order_relaxed);

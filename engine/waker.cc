@@ -19,6 +19,9 @@ namespace {
 
 // A port that cannot wake a thread is polled this often.
 constexpr Duration port_patience = std::chrono::microseconds(100);
+// A port that has to be armed may not signal that its link or its peer has changed. Each pass
+// looks.
+constexpr Duration armed_patience = std::chrono::milliseconds(100);
 // A bell in a window whose file was truncated is never rung again, so its sleeper wakes this often.
 constexpr Duration bell_patience = std::chrono::seconds(1);
 
@@ -68,6 +71,7 @@ void Waker::poll_descriptors(Time until) {
   for (const int port : port_.descriptors()) descriptors[used++] = {port, POLLIN, 0};
   // A port without a descriptor must be polled.
   if (used == 1) until = std::min(until, read_clock() + port_patience);
+  if (arms_) until = std::min(until, read_clock() + armed_patience);
   timespec timeout{};
   const timespec* patience = nullptr;
   if (until != never) {

@@ -30,7 +30,8 @@ class Waker {
         bell_(port.bell()),
         clock_(clock),
         driven_(driven),
-        mute_(clock == nullptr && bell_ == nullptr && port.descriptors().empty()) {}
+        arms_(port.facts().arms),
+        polled_(clock == nullptr && bell_ == nullptr && (arms_ || port.descriptors().empty())) {}
   ~Waker();
   Waker(const Waker&) = delete;
   Waker& operator=(const Waker&) = delete;
@@ -49,11 +50,14 @@ class Waker {
 
   // After this, `wake` wakes the calling thread.
   void drowse();
-  // Returns whether nothing that arrives at the port can wake a thread, so that it must be polled.
-  bool port_is_mute() const { return mute_; }
-  // Returns whether the sleeper must run a pass after `drowse`: peers ring the bell only for events
-  // that happen after that, and a pass finds the earlier ones.
-  bool needs_pass() const { return bell_ != nullptr; }
+  // Returns whether the other ends of the port are threads that poll, so that this one should poll
+  // for longer before it sleeps, and give way to them meanwhile. Either nothing that arrives can
+  // wake a thread, or the port must be armed for that.
+  bool port_is_polled() const { return polled_; }
+  // Returns whether the sleeper must arm the port and run a pass after `drowse`: peers ring the
+  // bell, or signal a descriptor, only for events that happen after that, and a pass finds the
+  // earlier ones.
+  bool needs_pass() const { return arms_ || bell_ != nullptr; }
   // Sleeps until `until`, in the machine's time. May return spuriously.
   void rest(Time until);
   void awake();
@@ -65,7 +69,8 @@ class Waker {
   Bell* const bell_;  // the port's bell, at which to sleep; null if the port has none
   drivers::VirtualClock* const clock_;
   drivers::VirtualClock::Driven& driven_;
-  const bool mute_;
+  const bool arms_;
+  const bool polled_;
   int descriptor_ = -1;
   // Read by each thread that posts; written around a sleep.
   alignas(64) std::atomic<bool> asleep_{false};

@@ -11,8 +11,10 @@ namespace urma::apps::switches {
 namespace {
 
 // Ports that cannot wake a thread are polled for so long without a pause, and then this often.
+// Those that have to be armed may not signal a change of their link.
 constexpr Duration polled_before_nap = std::chrono::milliseconds(1);
-constexpr Duration nap = std::chrono::microseconds(100);
+constexpr Duration mute_nap = std::chrono::microseconds(100);
+constexpr Duration armed_nap = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -81,21 +83,37 @@ bool Loop::send(Time now) {
 // Nothing is to be done now. The other ends of ports that are polled are threads that poll as well,
 // often on the same processors, so this thread lets them run.
 void Loop::give_way(Time now, int also) {
-  constexpr Duration patience = std::chrono::milliseconds(1);  // if a port took nothing
   idle_since_ = std::min(idle_since_, now);
-  Time until = std::min(forwarder_.due(full()), next_tick_);
-  bool mute = false;
-  for (const Medium& medium : media_) {
-    until = std::min(until, medium.port().next_arrival());
-    if (medium.busy()) until = std::min(until, now + patience);
-    mute = mute || medium.mute();
-  }
-  if (!mute) return sleep(until, also);
+  const bool polled = std::ranges::any_of(media_, &Medium::polled);
+  if (!polled) return sleep(due(now), also);
   if (now - idle_since_ < polled_before_nap) {
     sched_yield();
   } else {
-    sleep(std::min(until, now + nap), also);
+    nap(now, also);
   }
+}
+
+// Returns when something is to be done even if nothing arrives.
+Time Loop::due(Time now) const {
+  constexpr Duration patience = std::chrono::milliseconds(1);  // if a port took nothing
+  Time due = std::min(forwarder_.due(full()), next_tick_);
+  for (const Medium& medium : media_) {
+    due = std::min(due, medium.port().next_arrival());
+    if (medium.busy()) due = std::min(due, now + patience);
+  }
+  return due;
+}
+
+// Sleeps, unless packets came before the ports were armed.
+void Loop::nap(Time now, int also) {
+  for (Medium& medium : media_) medium.arm();
+  if (receive(now)) {
+    idle_since_ = never;
+  } else {
+    const bool mute = std::ranges::any_of(media_, &Medium::mute);
+    sleep(std::min(due(now), now + (mute ? mute_nap : armed_nap)), also);
+  }
+  for (Medium& medium : media_) medium.disarm();
 }
 
 void Loop::sleep(Time until, int also) {

@@ -32,6 +32,8 @@ class Loop {
   bool send(Time now);
   Forwarder::Media full() const;
   void give_way(Time now, int also);
+  void nap(Time now, int also);
+  Time due(Time now) const;
   void sleep(Time until, int also);
 
   std::vector<Medium> media_;

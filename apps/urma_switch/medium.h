@@ -15,8 +15,14 @@ class Medium {
   Medium(drivers::PacketPort& port, uint8_t number) : port_(port), number_(number) {}
 
   const drivers::PacketPort& port() const { return port_; }
-  // Returns whether a thread must poll, because nothing that arrives wakes it.
+  // Returns whether nothing that arrives wakes a thread.
   bool mute() const { return port_.descriptors().empty(); }
+  // Returns whether the other ends poll, too: nothing that arrives wakes a thread, or only after
+  // `arm`.
+  bool polled() const { return mute() || port_.facts().arms; }
+  // Around a sleep (PacketPort).
+  void arm() { port_.arm(); }
+  void disarm() { port_.disarm(); }
 
   // Gives what has arrived to the forwarder. Returns whether there was something.
   bool receive(Forwarder& forwarder, Time now);

@@ -73,6 +73,7 @@ Result<std::unique_ptr<PacketPort>> LinkPort::open(std::unique_ptr<PacketPort> i
                                                    const Settings& settings) {
   std::unique_ptr<LinkPort> port(new LinkPort(std::move(inner), settings, read_clock()));
   if (auto attached = port->attach(); !attached) return attached.error();
+  port->disarm();
   port->fill_facts(settings);
   return std::unique_ptr<PacketPort>(std::move(port));
 }
@@ -95,6 +96,7 @@ Result<void> LinkPort::attach() {
   const Time begun = read_clock();
   for (Time now = begun; now < begun + patience; now = read_clock()) {
     std::array<RxFrame, burst> frames;
+    arm();
     release(std::span(frames).first(receive(frames, now)));
     if (attachment_.state() == Attachment::State::attached) return {};
     if (attachment_.state() == Attachment::State::refused) {

@@ -40,6 +40,8 @@ class LinkPort final : public PacketPort {
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override;
   std::span<const int> descriptors() const override { return inner_->descriptors(); }
+  void arm() override { inner_->arm(); }
+  void disarm() override { inner_->disarm(); }
   Bell* bell() override { return inner_->bell(); }
   DeviceReads* device_reads() override { return inner_->device_reads(); }
   Time next_arrival() const override;

@@ -96,8 +96,9 @@ std::string objection(PacketPort& port, const Eid& beside, VirtualClock* clock) 
 
 Result<std::unique_ptr<PacketPort>> PathsPort::make(std::vector<std::unique_ptr<PacketPort>> ports,
                                                     Balance balance, const SettingList& options) {
-  bool described = false;
-  for (const auto& port : ports) described = described || !port->descriptors().empty();
+  // A thread that slept at the descriptors of some would not see what the others have.
+  bool described = true;
+  for (const auto& port : ports) described = described && !port->descriptors().empty();
   std::unique_ptr<PathsPort> made(new PathsPort(std::move(ports), balance, options));
   if (!described) return std::unique_ptr<PacketPort>(std::move(made));
   made->descriptors_.push_back(-1);  // allocates first, so that no descriptor leaks if that throws
@@ -124,6 +125,7 @@ PathsPort::PathsPort(std::vector<std::unique_ptr<PacketPort>> ports, Balance bal
     facts_.mtu = std::min(facts_.mtu, facts.mtu);
     facts_.buffer_bytes = std::min(facts_.buffer_bytes, facts.buffer_bytes);
     facts_.reorders = facts_.reorders || facts.reorders;
+    facts_.arms = facts_.arms || facts.arms;
     facts_.scheduling_delay = std::max(facts_.scheduling_delay, facts.scheduling_delay);
     facts_.carries = common(facts_.carries, facts.carries);
     facts_.metering = together(facts_.metering, facts.metering);
@@ -205,6 +207,11 @@ Result<std::unique_ptr<PathPorts::Joining>> PathsPort::prepare(std::string_view 
   if (why.empty() && (*port)->descriptors().empty() != descriptors_.empty()) {
     why = "it, or the first path, has no descriptors at which a thread could sleep" +
           std::string(fix);
+  }
+  if (why.empty() && (*port)->facts().arms && !facts_.arms) {
+    why =
+        "it wakes only threads that ask for it before they sleep, which those of this device do "
+        "not. Fix: name it when the device is opened";
   }
   if (!why.empty()) return device_error(*device, device->offset, why);
   auto joined = std::make_unique<Joined>(std::move(*port));
@@ -378,6 +385,18 @@ size_t PathsPort::next_to_receive() const {
     if (ports_[path].inner != nullptr && !ports_[path].stopped) return path;
   }
   return 0;
+}
+
+void PathsPort::arm() {
+  for (Port& port : ports_) {
+    if (port.inner != nullptr) port.inner->arm();
+  }
+}
+
+void PathsPort::disarm() {
+  for (Port& port : ports_) {
+    if (port.inner != nullptr) port.inner->disarm();
+  }
 }
 
 void PathsPort::release(std::span<const RxFrame> frames) {

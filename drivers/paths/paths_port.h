@@ -29,6 +29,8 @@ class PathsPort final : public PacketPort, public PathPorts {
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override;
   std::span<const int> descriptors() const override { return descriptors_; }
+  void arm() override;
+  void disarm() override;
   Time next_arrival() const override;
   VirtualClock* clock() override { return clock_; }
   void abandon() override;

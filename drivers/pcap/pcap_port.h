@@ -29,6 +29,8 @@ class PcapPort final : public PacketPort, public Ways {
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override { inner_->release(frames); }
   std::span<const int> descriptors() const override { return inner_->descriptors(); }
+  void arm() override { inner_->arm(); }
+  void disarm() override { inner_->disarm(); }
   Bell* bell() override { return inner_->bell(); }
   DeviceReads* device_reads() override { return inner_->device_reads(); }
   Ways* ways() override { return ways_ != nullptr ? this : nullptr; }

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <set>
+#include <thread>
 
 #include "tests/catch.h"
 #include "tests/drivers/conformance_pairs.h"
@@ -322,12 +324,62 @@ TEST_CASE("sending to an address without a receiver is not an error") {
 TEST_CASE("a descriptor becomes readable when a packet has come") {
   for_each_driver([](PortPair& ports) {
     if (ports.b->descriptors().empty()) return;
+    // Each finds the other.
+    REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(60, 0)));
+    REQUIRE(receive_packets(ports, *ports.b, 1).size() == 1);
+    arm(ports, *ports.b);
     REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(60, 1)));
     // Wrappers may hold the packet back, so receive until no arrival is due soon.
     const auto soon = [&] { return ports.now() + std::chrono::milliseconds(100); };
     while (ports.a->next_arrival() < soon()) ports.a->receive({}, ports.now());
     CHECK(readable(*ports.b, 1000));
     CHECK(receive_packets(ports, *ports.b, 1).size() == 1);
+  });
+}
+
+// Sends single packets to a thread that goes to sleep for each. Returns false if one did not wake
+// it.
+bool wakes_for_each(PortPair& ports, PacketPort& from, PacketPort& to) {
+  const unsigned rounds = to.facts().arms ? 1000 : 100;
+  std::atomic<unsigned> awaited{0};
+  std::atomic<bool> ended{false};
+  std::thread sender([&] {
+    for (unsigned round = 1; round <= rounds && !ended; ++round) {
+      while (awaited < round && !ended) from.receive({}, ports.now());
+      // The packet comes before, while and after the other thread goes to sleep.
+      for (unsigned i = 0; i < round % 64; ++i) from.receive({}, ports.now());
+      send_packet(ports, from, to.facts().self, packet_of(60, round));
+    }
+    while (!ended) from.receive({}, ports.now());
+  });
+  bool woken = true;
+  for (unsigned round = 1; round <= rounds && woken; ++round) {
+    awaited = round;
+    for (size_t count = 0; count == 0 && woken;) {
+      RxFrame frame;
+      to.arm();
+      count = to.receive({&frame, 1}, ports.now());
+      to.release(std::span(&frame, count));
+      // A wrapper may have to look again soon, whatever arrives.
+      if (count == 0 && to.next_arrival() == never) woken = readable(to, 1000);
+      to.disarm();
+    }
+  }
+  ended = true;
+  sender.join();
+  return woken;
+}
+
+TEST_CASE("a thread that arms a port, receives and sleeps misses no packet") {
+  for_each_driver([](PortPair& ports) {
+    if (ports.b->descriptors().empty() || ports.clock() != nullptr) return;
+    for (const bool back : {false, true}) {
+      PacketPort& from = back ? *ports.b : *ports.a;
+      PacketPort& to = back ? *ports.a : *ports.b;
+      REQUIRE(send_packet(ports, from, to.facts().self, packet_of(60, 0)));
+      REQUIRE(receive_packets(ports, to, 1).size() == 1);
+      CHECK(wakes_for_each(ports, from, to));
+    }
   });
 }
 

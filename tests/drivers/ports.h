@@ -80,6 +80,16 @@ struct PortPair {
   }
 };
 
+// Arms the port, and receives what came before. Nothing is expected to have come.
+inline void arm(PortPair& ports, drivers::PacketPort& port) {
+  port.arm();
+  for (int tries = 0; tries < 1000; ++tries) {
+    RxFrame frame;
+    if (port.receive({&frame, 1}, ports.now()) > 0) port.release({&frame, 1});
+    if (port.next_arrival() > ports.now()) return;
+  }
+}
+
 // Returns whether an engine that sleeps at the port's descriptors would be woken within this many
 // milliseconds.
 inline bool readable(const drivers::PacketPort& port, int milliseconds) {

@@ -27,6 +27,8 @@ class GarbagePort final : public drivers::PacketPort {
   void unlend(std::span<TxFrame* const> frames) override { inner_->unlend(frames); }
   uint64_t settled() override { return inner_->settled(); }
   std::span<const int> descriptors() const override { return inner_->descriptors(); }
+  void arm() override { inner_->arm(); }
+  void disarm() override { inner_->disarm(); }
   drivers::VirtualClock* clock() override { return inner_->clock(); }
 
   size_t send(std::span<TxFrame* const> frames, Time now) override {
