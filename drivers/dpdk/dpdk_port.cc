@@ -21,6 +21,8 @@ constexpr Duration link_patience = std::chrono::milliseconds(300);
 constexpr timespec between_link_looks = {.tv_sec = 0, .tv_nsec = 1'000'000};
 // A poll-only port is polled this often while threads sleep.
 constexpr Duration polled_every = std::chrono::milliseconds(1);
+// While packets wait for the MAC address of their next hop, the question is repeated.
+constexpr Duration between_questions = std::chrono::milliseconds(1);
 // A port that has read none of the packets that it was given for so long is restarted.
 constexpr Duration most_unread = std::chrono::seconds(1);
 
@@ -184,14 +186,15 @@ void DpdkPort::state_facts(const Settings& settings) {
   facts_.mtu = mtu;
   facts_.buffer_bytes = uint32_t{device.receive_descriptors} * device.queues * mtu;
   facts_.carries.ecn = true;
+  facts_.arms = !descriptors().empty();
   facts_.line_bytes_per_second = device.line_bytes_per_second;
   facts_.metrics = device_->extended().metrics();
   facts_.scheduling_delay = std::max(facts_.scheduling_delay, polled_every);
-  facts_.description = settings.port + " (" + device.driver + ") at " + to_string(facts_.self) +
-                       ", MTU " + std::to_string(mtu) + ", " + std::to_string(device.queues) +
-                       " queues" +
-                       (settings.vlan != 0 ? ", VLAN " + std::to_string(settings.vlan) : "") +
-                       ", ECN, polled" + (device.peer_seen ? "" : ", link down");
+  facts_.description =
+      settings.port + " (" + device.driver + ") at " + to_string(facts_.self) + ", MTU " +
+      std::to_string(mtu) + ", " + std::to_string(device.queues) + " queues" +
+      (settings.vlan != 0 ? ", VLAN " + std::to_string(settings.vlan) : "") + ", ECN, " +
+      (facts_.arms ? "interrupts" : "polled") + (device.peer_seen ? "" : ", link down");
 }
 
 void DpdkPort::state_settings(const Settings& settings) {
@@ -213,6 +216,9 @@ void DpdkPort::state_settings(const Settings& settings) {
                  "as the port allows", "packets that wait in each queue"});
   all.push_back({"send_descriptors", std::to_string(device.send_descriptors), Origin::driver,
                  "as the port allows", "packets that wait to be sent"});
+  all.push_back({"sleep", facts_.arms ? "interrupts" : "polled every 100 us", Origin::driver,
+                 facts_.arms ? "the port has them" : "the port has no interrupts",
+                 "how packets are noticed while threads sleep"});
   all.push_back({"udp_checksum", device.sums_udp ? "port" : "software", Origin::driver,
                  "dev_info of the port", "which part computes checksums of IPv6 packets"});
 }
@@ -426,6 +432,7 @@ void DpdkPort::send_waiting(Time now) {
 
 size_t DpdkPort::receive(std::span<RxFrame> frames, Time now) {
   register_thread();
+  received_at_ = now;
   if (device_->tend(now)) station_.announce();
   settle(now);
   size_t kept = receive_own(frames);
@@ -444,12 +451,20 @@ size_t DpdkPort::receive(std::span<RxFrame> frames, Time now) {
   return kept;
 }
 
+// Packets that came before `arm` give no signal, so they must be read first.
+Time DpdkPort::next_arrival() const {
+  if (!facts_.arms) return never;
+  if (unread_ || !own_.empty()) return received_at_;
+  return waiting_.empty() ? never : received_at_ + between_questions;
+}
+
 // Reads one burst from the port. Returns how many packets for this device were in it.
 size_t DpdkPort::read(std::span<RxFrame> frames, Time now) {
   std::array<rte_mbuf*, burst> arrived;
   const size_t room = std::min({frames.size(), free_slots_.size(), burst});
   const size_t count = device_->receive(std::span(arrived).first(room));
   counters_.calls_received += count > 0 ? 1 : 0;
+  unread_ = room == 0 || count > 0;
   for (size_t i = 0; i < count; ++i) rte_prefetch0(rte_pktmbuf_mtod(arrived[i], void*));
   size_t kept = 0;
   for (size_t i = 0; i < count; ++i) {

@@ -36,7 +36,10 @@ class DpdkPort final : public PacketPort {
   uint64_t settled() override { return settled_; }
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override;
-  std::span<const int> descriptors() const override { return {}; }
+  std::span<const int> descriptors() const override { return device_->interrupts().descriptors(); }
+  void arm() override { device_->interrupts().arm(); }
+  void disarm() override { device_->interrupts().disarm(); }
+  Time next_arrival() const override;
   DeviceReads* device_reads() override { return readable_ ? &*readable_ : nullptr; }
 
  private:
@@ -111,6 +114,8 @@ class DpdkPort final : public PacketPort {
   std::array<RxFrame, burst> backlog_;
   size_t backlog_first_ = 0;
   size_t backlog_end_ = 0;
+  Time received_at_{};   // the time of the last `receive`
+  bool unread_ = false;  // the last read has not shown that the port has no more packets
 };
 
 }  // namespace urma::drivers::dpdk

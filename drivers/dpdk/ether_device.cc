@@ -90,6 +90,9 @@ Result<std::unique_ptr<EtherDevice>> EtherDevice::open(const Settings& settings)
   if (!send) return send.error();
   std::unique_ptr<EtherDevice> device(
       new EtherDevice(settings, pmd, std::move(*receive), std::move(*send), draw_mac()));
+  if (pmd.interrupts) {
+    if (auto opened = device->interrupts_.open(); !opened) return opened.error();
+  }
   if (auto done = device->make(); !done) return done.error();
   device->start();
   device->down_since_ = read_clock();
@@ -158,6 +161,7 @@ Result<void> EtherDevice::configure() {
   facts_.most_buffers = facts_.chains ? info.tx_desc_lim.nb_mtu_seg_max : 1;
   if (facts_.sums_udp) conf.txmode.offloads |= RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
   if (facts_.chains) conf.txmode.offloads |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+  conf.intr_conf.rxq = pmd_.interrupts ? 1 : 0;
   conf.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
   if (settings_.queues > 1 && info.flow_type_rss_offloads != 0) {
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
@@ -213,12 +217,14 @@ bool EtherDevice::start() {
   if (!started) return false;
   // Questions for the addresses of IPv6 are sent to groups. Virtual ports receive everything.
   rte_eth_allmulticast_enable(port_);
+  interrupts_.watch(port_, facts_.queues);
   state_ = State::started;
   return true;
 }
 
 void EtherDevice::stop() {
   if (state_ != State::started) return;
+  interrupts_.forget();
   in_turn([&] { rte_eth_dev_stop(port_); });
   state_ = State::stopped;
 }
@@ -232,11 +238,22 @@ void EtherDevice::remove() {
   char name[RTE_ETH_NAME_MAX_LEN] = {};
   rte_eth_dev_get_name_by_port(port_, name);
   in_turn([&] {
-    rte_eth_dev_close(port_);
+    close();
     settings_.is_pci() ? rte_eal_hotplug_remove("pci", settings_.port.c_str())
                        : rte_vdev_uninit(name);
   });
   if (pmd_.name == "net_ring" && !pair.empty()) close_ring_end(pair, port_);
+}
+
+// With interrupts, net_virtio_user closes the descriptors of its queues twice, and the second time
+// their numbers may belong to other files. So the port is configured without them before.
+void EtherDevice::close() {
+  rte_eth_conf conf{};
+  if (pmd_.name == "net_virtio_user" && rte_eth_dev_conf_get(port_, &conf) == 0) {
+    conf.intr_conf.rxq = 0;
+    rte_eth_dev_configure(port_, facts_.queues, facts_.queues, &conf);
+  }
+  rte_eth_dev_close(port_);
 }
 
 bool EtherDevice::link_is_up() const {
@@ -256,7 +273,7 @@ uint64_t EtherDevice::line_rate() const {
 }
 
 bool EtherDevice::tend(Time now) {
-  if (now < look_at_) return false;
+  if (now < look_at_ && !interrupts_.take_change()) return false;
   look_at_ = now + between_looks;
   const bool was_up = up_;
   up_ = link_is_up();

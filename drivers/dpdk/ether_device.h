@@ -10,6 +10,7 @@
 #include "drivers/dpdk/mbuf_pool.h"
 #include "drivers/dpdk/pmd.h"
 #include "drivers/dpdk/readable_memory.h"
+#include "drivers/dpdk/receive_interrupts.h"
 
 struct rte_mbuf;
 
@@ -71,6 +72,8 @@ class EtherDevice final : public ReadableMemory::Device {
     uint64_t restarts = 0;  // of the port
   };
   const Counts& counts() const { return counts_; }
+  // Signals of arriving packets.
+  ReceiveInterrupts& interrupts() { return interrupts_; }
   // The port's own statistics.
   ExtendedCounters& extended() { return extended_; }
 
@@ -85,6 +88,7 @@ class EtherDevice final : public ReadableMemory::Device {
 
   Result<void> make();
   Result<void> configure();
+  void close();
   Result<uint16_t> add_port();
   void in_turn(const std::function<void()>& call) const;
   bool start();
@@ -103,6 +107,7 @@ class EtherDevice final : public ReadableMemory::Device {
   const Mac drawn_mac_;
   Facts facts_;
   Counts counts_;
+  ReceiveInterrupts interrupts_;
   ExtendedCounters extended_;
   State state_ = State::absent;
   std::mutex making_;  // the port is not made anew while another thread maps memory for it

@@ -30,9 +30,19 @@ constexpr Pmd pmds[] = {
      .takes_mac = true,
      .connects_by_interrupts = true,
      .reads = Reads::at_once},
-    // Its peer maps the memory of DPDK, and no other.
-    {.name = "net_virtio_user", .heals = Heals::reopen, .most_ip_mtu = 9600, .takes_mac = true},
-    {.name = "net_vhost", .any_mtu = true, .own_mac = false, .reads = Reads::at_once},
+    // Its peer maps the memory of DPDK, and no other. With interrupts, EAL's interrupt thread
+    // watches the connection.
+    {.name = "net_virtio_user",
+     .heals = Heals::reopen,
+     .most_ip_mtu = 9600,
+     .takes_mac = true,
+     .connects_by_interrupts = true,
+     .interrupts = true},
+    {.name = "net_vhost",
+     .any_mtu = true,
+     .own_mac = false,
+     .interrupts = true,
+     .reads = Reads::at_once},
     {.name = "net_af_packet", .any_mtu = true, .reads = Reads::at_once},
     // A buffer has to fit into a page. Chains arrive as garbage.
     {.name = "net_af_xdp", .any_mtu = true, .most_ip_mtu = 3498},

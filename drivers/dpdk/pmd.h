@@ -28,6 +28,8 @@ struct Pmd {
   // Whether the interrupt thread of EAL handles its connection, and frees what a thread that stops
   // or closes the port is freeing at the same time.
   bool connects_by_interrupts = false;
+  // Whether it can signal that a packet has arrived, and so wake a thread.
+  bool interrupts = false;
   // Which memory it reads in chains of buffers, and when.
   enum class Reads : uint8_t {
     own_memory,     // only that of DPDK: other memory is sent as garbage, or not reached

@@ -1,7 +1,7 @@
 // dpdk_peer DEVICE serve            publishes a segment and a Jetty under "memory", for any process
-// dpdk_peer DEVICE write ADDRESS    writes numbers into that segment and reads them back, finding
-// it
-//                                   again whenever its owner has gone
+// dpdk_peer DEVICE rest             waits, owning nothing
+// dpdk_peer DEVICE write ADDRESS    writes numbers into that segment and reads them back, and finds
+//                                   it again whenever its owner has gone
 //
 // Prints a line for each state: "ready", "reached N" after each N-th 100 works that were right in a
 // row, and never ends by itself. Exits with 1 if bytes are wrong, or if a work did not complete.
@@ -33,6 +33,12 @@ void serve(urma::Device& device) {
   auto memory = device.allocate(bytes).value();
   auto jetty = device.jetty({.receives = 64}).value();
   device.publish("memory", memory, jetty, urma::everyone()).value();
+  say("ready");
+  for (;;) static_cast<void>(jetty.wait(1s));
+}
+
+void rest(urma::Device& device) {
+  auto jetty = device.jetty({.receives = 64}).value();
   say("ready");
   for (;;) static_cast<void>(jetty.wait(1s));
 }
@@ -75,6 +81,7 @@ int main(int count, char** words) {
     return 1;
   }
   if (std::strcmp(words[2], "serve") == 0) serve(*device);
+  if (std::strcmp(words[2], "rest") == 0) rest(*device);
   if (count == 4) write(*device, words[3]);
   return 2;
 }

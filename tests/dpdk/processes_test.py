@@ -59,6 +59,14 @@ class Process:
             if not line or line.startswith("failed"):
                 sys.exit(f"{self.process.args}: {line or 'ended'} ({self.process.poll()})")
 
+    def sleeps(self):
+        """Returns how often threads of this process have gone to sleep."""
+        sleeps = 0
+        for status in pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/status"):
+            words = status.read_text().split()
+            sleeps += int(words[words.index("voluntary_ctxt_switches:") + 1])
+        return sleeps
+
     def kill(self):
         self.process.kill()
         self.process.wait()
@@ -79,6 +87,20 @@ class Link:
         process = Process([self.devices[end], *words], self.before[end])
         process.await_line("ready")
         return process
+
+    def count_sleeps(self):
+        """Returns how often the threads of two processes that do nothing wake within 2 s."""
+        ends = []
+        for end in (0, 1):
+            ends.append(Process([self.devices[end], "rest"], self.before[end]))
+            ends[end].await_line("ready")
+        time.sleep(0.5)  # they poll before they sleep
+        before = sum(end.sleeps() for end in ends)
+        time.sleep(2)
+        sleeps = sum(end.sleeps() for end in ends) - before
+        for end in (1, 0):
+            ends[end].kill()
+        return sleeps
 
     def run(self, kills, disturb=lambda: None):
         """Kills each end so many times. `disturb` does something to the link after that, which
@@ -175,13 +197,25 @@ def remove_veth(names):
         subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL, check=False)
 
 
+def compare_sleeps(polled, signalled):
+    """Idle processes wake far less often over a link that signals packets."""
+    counts = [link.count_sleeps() for link in (polled, signalled)]
+    print(f"idle: {counts[0]} wake-ups over {polled.name}, {counts[1]} over {signalled.name}",
+          flush=True)
+    if counts[1] * 10 > counts[0]:
+        sys.exit("threads that wait for a signal wake as often as those that poll")
+
+
 def test_sockets(folder):
     socket = folder / "socket"
     # When one end of net_memif dies, DPDK may crash the other (docs/dpdk.md).
+    memif = Link("memif", f"net_memif0,role=server,socket={socket}",
+                 f"net_memif0,role=client,socket={socket}", kills=(False, False))
+    vhost = Link("vhost", f"net_vhost0,iface={socket}2", f"net_virtio_user0,path={socket}2")
     if not ONLY_KILLS:
-        Link("memif", f"net_memif0,role=server,socket={socket}",
-             f"net_memif0,role=client,socket={socket}", kills=(False, False)).run(0)
-    Link("vhost", f"net_vhost0,iface={socket}2", f"net_virtio_user0,path={socket}2").run(KILLS)
+        memif.run(0)
+        compare_sleeps(memif, vhost)
+    vhost.run(KILLS)
     user = None if ONLY_KILLS else ordinary_user(folder, PEER)
     if user is None:
         return

@@ -340,7 +340,7 @@ TEST_CASE("a descriptor becomes readable when a packet has come") {
 // Sends single packets to a thread that goes to sleep for each. Returns false if one did not wake
 // it.
 bool wakes_for_each(PortPair& ports, PacketPort& from, PacketPort& to) {
-  const unsigned rounds = to.facts().arms ? 1000 : 100;
+  const unsigned rounds = to.facts().arms ? 1000 : 20;
   std::atomic<unsigned> awaited{0};
   std::atomic<bool> ended{false};
   std::thread sender([&] {
