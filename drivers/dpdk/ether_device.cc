@@ -81,12 +81,13 @@ Result<std::unique_ptr<EtherDevice>> EtherDevice::open(const Settings& settings)
   const SignalsBlocked signals;
   const NoSigpipe no_sigpipe;
   const Pmd& pmd = pmd_of(settings);
-  const uint32_t room = room_for(settings, pmd);
-  Result<MbufPool> receive = MbufPool::make(
-      settings.queues * uint32_t{descriptors} + held_above + cached_by_threads, room);
+  const MbufPool::Shape shape{
+      .count = settings.queues * uint32_t{descriptors} + held_above + cached_by_threads,
+      .room = room_for(settings, pmd),
+      .dense = pmd.dense};
+  Result<MbufPool> receive = MbufPool::make(shape);
   if (!receive) return receive.error();
-  Result<MbufPool> send = MbufPool::make(
-      settings.queues * uint32_t{descriptors} + held_above + cached_by_threads, room);
+  Result<MbufPool> send = MbufPool::make(shape);
   if (!send) return send.error();
   std::unique_ptr<EtherDevice> device(
       new EtherDevice(settings, pmd, std::move(*receive), std::move(*send), draw_mac()));

@@ -2,6 +2,7 @@
 
 #include <rte_errno.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>
 
 #include <atomic>
@@ -26,23 +27,42 @@ Waiting& waiting() {
   return one;
 }
 
+// Returns null, with rte_errno, if there is no memory.
+rte_mempool* make_pool(const char* name, uint32_t count, uint16_t room, bool dense) {
+  if (!dense) return rte_pktmbuf_pool_create(name, count, cached, 0, room, SOCKET_ID_ANY);
+  rte_mempool* const pool = rte_mempool_create_empty(
+      name, count, static_cast<unsigned>(sizeof(rte_mbuf) + room), cached,
+      sizeof(rte_pktmbuf_pool_private), SOCKET_ID_ANY, RTE_MEMPOOL_F_NO_IOVA_CONTIG);
+  if (pool == nullptr) return nullptr;
+  rte_pktmbuf_pool_private about{};
+  about.mbuf_data_room_size = room;
+  bool made = rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), nullptr) == 0;
+  rte_pktmbuf_pool_init(pool, &about);
+  made = made && rte_mempool_populate_default(pool) >= 0;
+  if (!made) {
+    rte_mempool_free(pool);
+    return nullptr;
+  }
+  rte_mempool_obj_iter(pool, rte_pktmbuf_init, nullptr);
+  return pool;
+}
+
 uint64_t missing_in(const rte_mempool* pool) { return pool->size - rte_mempool_avail_count(pool); }
 
 }  // namespace
 
-Result<MbufPool> MbufPool::make(uint32_t count, uint32_t room) {
+Result<MbufPool> MbufPool::make(const Shape& shape) {
   static std::atomic<unsigned> number{0};
   missing();
   const std::string name = "urma_" + std::to_string(number++);
   // A pool is densest with a power of two less one.
   uint32_t size = 1;
-  while (size - 1 < count) size *= 2;
-  rte_mempool* const pool =
-      rte_pktmbuf_pool_create(name.c_str(), size - 1, cached, 0,
-                              static_cast<uint16_t>(room + RTE_PKTMBUF_HEADROOM), SOCKET_ID_ANY);
+  while (size - 1 < shape.count) size *= 2;
+  const auto room = static_cast<uint16_t>(shape.room + RTE_PKTMBUF_HEADROOM);
+  rte_mempool* const pool = make_pool(name.c_str(), size - 1, room, shape.dense);
   if (pool != nullptr) return MbufPool(pool);
   return Error{Status::no_resources, "dpdk: no memory for " + std::to_string(size - 1) +
-                                         " packet buffers of " + std::to_string(room) +
+                                         " packet buffers of " + std::to_string(shape.room) +
                                          " bytes: " + rte_strerror(rte_errno) +
                                          ". Fix: more memory for EAL, as in eal=-m 2048, or fewer "
                                          "devices in this process"};

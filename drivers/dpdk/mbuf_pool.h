@@ -13,8 +13,15 @@ namespace urma::drivers::dpdk {
 // until they have come back: two ports of net_ring exchange buffers. Move only.
 class MbufPool {
  public:
-  // `room` is the number of bytes of a packet, behind the head room. Errors: no_resources.
-  static Result<MbufPool> make(uint32_t count, uint32_t room);
+  struct Shape {
+    uint32_t count = 0;  // of the buffers, at least
+    uint32_t room = 0;   // for the bytes of a packet, behind the head room
+    // Whether the buffers lie one behind the other. Otherwise none crosses a page boundary, so that
+    // gaps are between them.
+    bool dense = false;
+  };
+  // Errors: no_resources.
+  static Result<MbufPool> make(const Shape& shape);
   MbufPool(MbufPool&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)) {}
   MbufPool& operator=(MbufPool&&) = delete;
   ~MbufPool();

@@ -45,7 +45,7 @@ constexpr Pmd pmds[] = {
      .reads = Reads::at_once},
     {.name = "net_af_packet", .any_mtu = true, .reads = Reads::at_once},
     // A buffer has to fit into a page. Chains arrive as garbage.
-    {.name = "net_af_xdp", .any_mtu = true, .most_ip_mtu = 3498},
+    {.name = "net_af_xdp", .any_mtu = true, .most_ip_mtu = 3498, .dense = true},
     {.name = "net_ring", .any_mtu = true, .own_mac = false, .reads = Reads::when_received},
     {.name = "net_null", .any_mtu = true},
     {.name = "net_tap", .any_mtu = true},

@@ -30,6 +30,9 @@ struct Pmd {
   bool connects_by_interrupts = false;
   // Whether it can signal that a packet has arrived, and so wake a thread.
   bool interrupts = false;
+  // Whether it takes the buffers of a pool for one array. Buffers in the rear of a pool with gaps
+  // are then outside of the memory that the kernel knows, and packets in them are lost.
+  bool dense = false;
   // Which memory it reads in chains of buffers, and when.
   enum class Reads : uint8_t {
     own_memory,     // only that of DPDK: other memory is sent as garbage, or not reached

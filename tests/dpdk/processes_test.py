@@ -2,9 +2,9 @@
 """Do two processes reach each other over each kind of virtual port, and do they survive each other?
 processes_test.py PEER sockets|kernel [KILLS]
 
-PEER is dpdk_peer. "sockets" are memif, and vhost with virtio_user. "kernel" is af_packet on a pair
-of veth between namespaces of this test's own; without root it is skipped (77). KILLS is how often
-each side is killed; if it is given, nothing else is tested.
+PEER is dpdk_peer. "sockets" are memif, and vhost with virtio_user. "kernel" is af_packet, and
+af_xdp, on a pair of veth between namespaces of this test's own; without root it is skipped (77).
+KILLS is how often each side is killed; if it is given, nothing else is tested.
 """
 
 import os
@@ -75,10 +75,10 @@ class Process:
 class Link:
     """The commands of both ends. The server is started first."""
 
-    def __init__(self, name, server, client, before=((), ()), kills=(True, True)):
+    def __init__(self, name, server, client, before=((), ()), kills=(True, True), mtu=9000):
         self.name, self.before, self.kills = name, before, kills
         # Packets of each size leave from the application's memory, where the port can do that.
-        options = "mtu=9000&gather=always"
+        options = f"mtu={mtu}&gather=always"
         self.devices = (f"dpdk:{server}?ip={SERVER}/24&{options}",
                         f"dpdk:{client}?ip={CLIENT}/24&{options}")
 
@@ -197,6 +197,13 @@ def remove_veth(names):
         subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL, check=False)
 
 
+def run_af_xdp(names, before):
+    """XDP needs a smaller MTU of the interfaces."""
+    for name, end in zip(names, ("va", "vb")):
+        in_namespace(name, f"ip link set {end} mtu 1500")
+    Link("af_xdp", "net_af_xdp0,iface=va", "net_af_xdp0,iface=vb", before, mtu=1500).run(KILLS)
+
+
 def compare_sleeps(polled, signalled):
     """Idle processes wake far less often over a link that signals packets."""
     counts = [link.count_sleeps() for link in (polled, signalled)]
@@ -232,6 +239,7 @@ def test_kernel(_folder):
         link.run(KILLS, lambda: None if ONLY_KILLS else cut_link(names))
         if not ONLY_KILLS:
             check_kernel(names, before)
+            run_af_xdp(names, before)
     finally:
         remove_veth(names)
 
