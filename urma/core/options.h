@@ -66,7 +66,9 @@ struct DeviceOptions {
   // sel_rack if packets can be lost.
   std::optional<Retransmission> retransmission{};
   // How traffic is spread if a peer is reached over several paths. If empty, the device string
-  // decides (`paths(balance=packet):`); without that option, it is Balance::slice.
+  // decides (`paths(balance=packet):`); without that option, it is Balance::slice. Whether switches
+  // may spread the packets of a channel over paths of theirs is decided by the device string alone
+  // (`link(SWITCH,balance=packet):`).
   std::optional<Balance> balance{};
   // How many objects the device can have.
   Limits limits{};
