@@ -36,10 +36,9 @@ double CaqmW::wish(double bytes) const {
 // Rounded to a whole number of units by chance, so that the mean is right: a wish is often less
 // than a unit.
 Signal CaqmW::ask(const Sent& event, bool may_increase) {
-  if (!may_increase) return {};
   const double units = wish(event.bytes) / hint_unit + chance_of(seed(), event.number);
   const uint64_t hint = whole_bytes(units, most_hint);
-  return {.increase = hint > 0, .hint = static_cast<uint8_t>(hint)};
+  return {.increase = may_increase, .hint = static_cast<uint8_t>(hint)};
 }
 
 // Returns how much one acknowledgement adds at most. A forged hint gives no more than slow start.
@@ -84,6 +83,7 @@ CaqmWMeter::CaqmWMeter(const PortSettings& settings)
     : rate_(std::max(settings.bytes_per_second, code_zero_rate)),
       round_(std::max(seconds(settings.base_rtt), 1e-7)),
       packet_(std::max<uint32_t>(settings.packet_bytes, 1)),
+      share_of_wish_(alpha * packet_ / (rate_ * round_ + fair_share * free_packets * packet_)),
       seed_(settings.seed),
       last_hop_(settings.last_hop) {}
 
@@ -109,24 +109,37 @@ Signal CaqmWMeter::depart(Time now, uint32_t bytes, uint64_t queue_bytes, Signal
   advance(now, queue_bytes);
   sent_ += bytes;
   ++packets_;
+  // The sender of such a packet, an acknowledgement for example, would take nothing for a mark.
+  if (!in.increase && in.hint == 0) return in;
   const double wish = std::min<double>(in.hint * double{hint_unit}, bytes);
-  const double fair = (rate_ * round_ + fair_share * free_packets * packet_) / flows_;
   if (in.hint > 0)
-    counted_ += wish < bytes ? wish / (alpha * packet_) : std::min(bytes / fair, 1.0);
-  const bool above = wish * fair <= alpha * packet_ * bytes;
+    counted_ += wish < bytes ? wish / (alpha * packet_) : std::min(bytes / fair_window(), 1.0);
+  // A sender with the fair window asks for this. If only a little budget is left, those that ask
+  // for less may not take it all: they have more.
+  const double fair_wish = std::min(share_of_wish_ * flows_, 1.0) * bytes;
+  const bool above = wish <= fair_wish;
+  const double needed = std::max(wish, fair_wish);
+  const bool early = budget_ < needed && chance_of(seed_, packets_) < early_marks;
   if (in.congested) {
-    budget_ += beta * packet_;
-  } else if (budget_ < 0 ? above
-                         : above && chance_of(seed_, packets_) < early_marks && budget_ < wish) {
+    expect_cut();
+  } else if (above && (budget_ < 0 || early)) {
     refuse(in, true);
-    budget_ += beta * packet_;
-  } else if (in.increase && budget_ >= wish) {
+    expect_cut();
+  } else if (in.increase && budget_ >= needed) {
     budget_ -= wish;
     granted_ += wish;
   } else {
     refuse(in, false);
   }
   return in;
+}
+
+double CaqmWMeter::fair_window() const { return alpha * packet_ / (share_of_wish_ * flows_); }
+
+// The sender of a packet with C will give up part of its window, which is at least the fair one.
+void CaqmWMeter::expect_cut() {
+  budget_ += beta * packet_;
+  growth_ -= std::min(beta * packet_, most_loss * fair_window());
 }
 
 double CaqmWMeter::slot_seconds() const {
@@ -150,18 +163,20 @@ void CaqmWMeter::advance(Time now, uint64_t queue_bytes) {
 }
 
 void CaqmWMeter::end_slot(uint64_t queue_bytes) {
+  const double slot = slot_seconds();
   const double averaged = std::clamp(2 * flows_ * packet_ / rate_, round_, most_rounds * round_);
   // In a queue, the packets of a window are further apart.
   const double trip = round_ + static_cast<double>(queue_bytes) / rate_;
-  const double flows = counted_ * trip / slot_seconds();
-  flows_ = std::max(flows_ + (flows - flows_) * slot_seconds() / averaged, 1.0);
-  const double spare = rate_ * slot_seconds() - sent_;
+  flows_ = std::max(flows_ + (counted_ * trip - flows_ * slot) / averaged, 1.0);
+  const double spare = rate_ * slot - sent_;
   const double queue = static_cast<double>(queue_bytes) - free_packets * packet_;
-  // A grant adds to the load one round trip later. So the grants of the last one are subtracted
-  // from what the port could send more in a round trip.
-  growth_ += granted_ - growth_ * slot_seconds() / round_;
-  const double left = spare * round_ / slot_seconds() - growth_;
-  budget_ = share * (std::min(spare, left) - queue);
+  // A grant adds to the load one round trip later, and a mark takes from it. So the grants of the
+  // last one are subtracted from what the port could send more in a round trip; and what its marks
+  // take is subtracted from the queue, which each slot would otherwise mark for again.
+  growth_ += granted_ - growth_ * std::min(slot / round_, 1.0);
+  const double drained = std::max(std::min(queue, -growth_), 0.0);
+  const double left = spare * round_ / slot - growth_ - drained;
+  budget_ = share * (std::min(spare, left) - (queue - drained));
   sent_ = granted_ = counted_ = 0;
 }
 

@@ -44,17 +44,20 @@ class CaqmWMeter final : public PortMeter {
   void end_slot(uint64_t queue_bytes);
   double slot_seconds() const;
   void refuse(Signal& signal, bool mark) const;
+  void expect_cut();
+  double fair_window() const;  // bytes
 
   Time slot_end_ = Time::min();
   double rate_;   // bytes per second
   double round_;  // seconds
   double packet_;
+  double share_of_wish_;  // what a window that fills the port asks for, of the size of a packet
   // Sums of the present slot.
   double sent_ = 0;     // bytes
   double granted_ = 0;  // bytes
   double counted_ = 0;  // flows
   double flows_ = 1;
-  double growth_ = 0;  // bytes: grants of the last round trip
+  double growth_ = 0;  // bytes of windows: the grants of the last round trip, less its marks
   double budget_ = 0;  // bytes
   uint32_t seed_;
   uint32_t packets_ = 0;

@@ -36,6 +36,9 @@ struct Feedback {
   // with C: the least of their rate codes.
   uint16_t hint = 0;
   uint8_t switch_queue = 0;  // UBQ: the largest
+  // UBQ of the acknowledgement that brought the report. The packets of this sender did not make
+  // that queue, so it must not slow them.
+  uint8_t ack_queue = 0;
 };
 
 // An acknowledgement arrived.

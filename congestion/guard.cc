@@ -182,9 +182,11 @@ double Guarded::target_delay() const {
   return base() * (target_share + scaled) + lateness_ns_ * 1e-9;
 }
 
-// Returns the delay that is neither of the path nor of a queue that switches report.
+// Returns the delay that is neither of the path nor of a queue that switches report, on the way of
+// the packets or of the acknowledgement.
 double Guarded::foreign_delay(const Acknowledged& event, const Feedback& feedback) const {
-  return seconds(event.sample) - base() - queue_seconds(feedback.switch_queue);
+  return seconds(event.sample) - base() - queue_seconds(feedback.switch_queue) -
+         queue_seconds(feedback.ack_queue);
 }
 
 void Guarded::note_marks(const Acknowledged& event, const Feedback& feedback) {

@@ -77,7 +77,7 @@ void RtpIngress::take_for_channel(const Rtph& header, std::span<const std::byte>
       [[fallthrough]];
     case TpOpcode::ack:
     case TpOpcode::selective_ack:
-      tp->handle_ack(header, rest, now, sink_);
+      tp->handle_ack(header, rest, frame, now, sink_);
       if (tp->routes().any_news()) links_.report_paths(*peers_.find(tp->peer()));
       return;
     case TpOpcode::congestion:

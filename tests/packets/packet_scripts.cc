@@ -391,7 +391,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
       ++counters_.malformed;
       return;
     }
-    tp_.handle_ack(*Rtph::parse(bytes), rest, now_, *this);
+    tp_.handle_ack(*Rtph::parse(bytes), rest, {}, now_, *this);
   }
 
   bool is_rate() const { return script_.reports == ReportForm::rate; }

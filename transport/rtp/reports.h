@@ -16,6 +16,11 @@ namespace urma::transport {
 // Returns the form of the reports that a controller with these needs reads.
 ReportForm form_for(congestion::Needs needs);
 
+// Returns whether reports of this form contain what switches have answered.
+constexpr bool has_answers(ReportForm form) {
+  return form == ReportForm::caqm || form == ReportForm::rate;
+}
+
 // The report of congestion that the receiver of a channel owes to the sender (UB 4.2.6), in the
 // form that set-up has agreed on: about all packets, or about those of one route. It does not know
 // for which packets an acknowledgement is owed, or how a frame is addressed. `Tp` owns it, or
@@ -24,7 +29,7 @@ class ReportsGiven {
  public:
   ReportsGiven() : ReportsGiven(ReportForm::none) {}
   explicit ReportsGiven(ReportForm form) : form_(form) {
-    if (form == ReportForm::caqm || form == ReportForm::rate) new (&echo_) congestion::Echo;
+    if (has_answers(form)) new (&echo_) congestion::Echo;
   }
 
   ReportForm form() const { return form_; }

@@ -159,8 +159,8 @@ bool Tp::handle_data(const Rtph& header, const RxFrame& frame, Time now) {
   return false;
 }
 
-void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time now,
-                    PacketSink& sink) {
+void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, const RxFrame& frame,
+                    Time now, PacketSink& sink) {
   ++counters_.acks_received;
   ParsedAck ack;
   if (!ack.assign(header, rest, sent_.first())) {
@@ -172,6 +172,8 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
     return;
   }
   hear(now);
+  if (const auto signal = signal_of(frame.cci, frame.switch_queue))
+    ack.queue = signal->switch_queue;
   handle_ack(ack, now, sink);
   URMA_PARANOID_ASSERT(sent_.check(pools().sent), "the sent window's counters are its packets'");
 }
@@ -183,7 +185,11 @@ inline void Tp::handle_ack(const ParsedAck& ack, Time now, PacketSink& sink) {
                    .reports()
                    .taken(reports_taken_)
                    .take(*ack.congestion, facts_.packet_bytes + header_allowance);
-    if (!feedback) ++counters_.overtaken_reports;
+    if (feedback) {
+      feedback->ack_queue = ack.queue;
+    } else {
+      ++counters_.overtaken_reports;
+    }
   }
   const uint64_t inflight = sent_.inflight_bytes();
   const auto news =
@@ -351,8 +357,7 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
 
 uint16_t Tp::depart(uint8_t route, const congestion::Sent& packet) {
   const congestion::Signal asked = pacer_.depart(routes(), route, packet);
-  const ReportForm form = reports_taken_.form();
-  return form == ReportForm::caqm || form == ReportForm::rate ? cci_with(asked) : uint16_t{0};
+  return has_answers(reports_taken_.form()) ? cci_with(asked) : uint16_t{0};
 }
 
 // UB 4.4.15: new packets wait until all lost packets have been sent again.
@@ -510,7 +515,8 @@ void Tp::fill_ack(TxFrame& frame) {
   }
   frame.tail_bytes = 0;
   frame.ecn = Ecn::not_ect;
-  frame.cci = 0;
+  // It asks for nothing, but switches tell of their queues on it.
+  frame.cci = has_answers(given.form()) ? cci_with({}) : uint16_t{0};
   end_frame(frame, route);
 }
 

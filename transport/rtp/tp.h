@@ -66,9 +66,11 @@ class Tp final : public PacketChannel {
   // (UB 4.3.9). `frame`: the whole packet. Returns true if the packet is new and is to be handed to
   // the layer above.
   bool handle_data(const Rtph& header, const RxFrame& frame, Time now);
-  // Handles a TPACK, TPNAK or TPSACK. `rest` follows the RTPH. Reports delivered slices to `sink`.
-  // One with a report of congestion is handled only if acknowledgements may have one.
-  void handle_ack(const Rtph& header, std::span<const std::byte> rest, Time now, PacketSink& sink);
+  // Handles a TPACK, TPNAK or TPSACK. `rest` follows the RTPH, `frame` is the whole packet. Reports
+  // delivered slices to `sink`. One with a report of congestion is handled only if acknowledgements
+  // may have one.
+  void handle_ack(const Rtph& header, std::span<const std::byte> rest, const RxFrame& frame,
+                  Time now, PacketSink& sink);
   // Handles a CNP.
   [[gnu::cold]] void handle_notification(std::span<const std::byte> rest, Time now);
 

@@ -43,9 +43,11 @@ TEST_CASE("in slow start a packet asks for its own size, and the window doubles"
   CHECK(script.window() == 4000);
 }
 
-TEST_CASE("a retransmission asks for nothing") {
+TEST_CASE("a retransmission tells its window, and does not ask for an increase") {
   Script<CaqmW> script;
-  CHECK(script.send(1000, true) == Signal{});
+  const Signal again = script.send(1000, true);
+  CHECK_FALSE(again.increase);
+  CHECK(again.hint >= 31);
 }
 
 // Returns the bytes that a window of packets asks for in a round trip: the mean of many rounds.
@@ -291,8 +293,8 @@ TEST_CASE("the port marks senders above the fair window, which ask for less") {
     const bool is_small = i % 7 == 0;
     const double units = (is_small ? 25 : 4) / 32.0;
     const bool up = congestion::chance_of(1, static_cast<uint64_t>(i)) < units;
-    const Signal out =
-        meter.depart(now, 1000, 30'000, {.increase = up, .hint = static_cast<uint8_t>(up ? 1 : 0)});
+    const Signal out = meter.depart(now, 1000, 30'000,
+                                    {.increase = true, .hint = static_cast<uint8_t>(up ? 1 : 0)});
     if (i > 1000) (is_small ? small : large) += out.congested;
   }
   CHECK(large > 6 * 3 * small);
@@ -309,7 +311,7 @@ TEST_CASE("packets in slow start do not make other senders seem to be above thei
     const bool starts = i % 2 == 0;
     const bool up = congestion::chance_of(1, static_cast<uint64_t>(i)) < 6 / 32.0;
     const auto hint = static_cast<uint8_t>(starts ? 32 : up ? 1 : 0);
-    const Signal out = meter.depart(now, 1000, 20'000, {.increase = hint > 0, .hint = hint});
+    const Signal out = meter.depart(now, 1000, 20'000, {.increase = true, .hint = hint});
     if (i > 1000 && !starts && up) marked += out.congested;
   }
   CHECK(marked == 0);
@@ -334,6 +336,77 @@ TEST_CASE("what was granted in the last round trip counts as used until it arriv
   grants(6, 1050ns, 2);
   CHECK(grants(80, 1050ns, 2) < 4);
   CHECK(grants(300, 1050ns, 2) > 5);
+}
+
+TEST_CASE("for one queue, the marks of a round trip take little more than it from windows") {
+  CaqmWMeter meter(gigabyte_port);
+  Time now{};
+  // The queue is 10 packets too long, and a mark takes half a packet. The marks of the first round
+  // trip begin to shorten it when the next one begins.
+  int marked = 0;
+  drain(meter, now, 100, 26'000, 0, [&](const Signal& signal) { marked += signal.congested; });
+  CAPTURE(marked);
+  CHECK(marked >= 15);
+  CHECK(marked <= 45);
+}
+
+TEST_CASE("marks keep a port from marking, not from granting what is idle afterwards") {
+  CaqmWMeter meter(gigabyte_port);
+  Time now{};
+  drain(meter, now, 100, 40'000, 0, [](const Signal&) {});
+  int granted = 0;
+  for (int i = 0; i < 100; ++i) {
+    now += 2us;
+    granted += meter.depart(now, 1000, 0, {.increase = true, .hint = 8}).increase;
+  }
+  CHECK(granted > 90);
+}
+
+TEST_CASE("a packet that asks for nothing, such as an acknowledgement, is not marked in vain") {
+  CaqmWMeter meter(gigabyte_port);
+  Time now{};
+  drain(meter, now, 200, 60'000, 0, [](const Signal&) {});
+  drain(meter, now, 100, 60'000, 0, [](const Signal&) {});
+  int marked = 0;
+  for (int i = 0; i < 100; ++i) {
+    const double before = meter.budget();
+    const Signal out = meter.depart(now, 64, 60'000, {.switched = true});
+    marked += out.congested;
+    CHECK(out == Signal{.switched = true});
+    CHECK(meter.budget() == before);
+  }
+  CHECK(marked == 0);
+}
+
+TEST_CASE("if little may be granted, large windows do not get it by asking for less") {
+  CaqmWMeter meter(gigabyte_port);
+  Time now{};
+  // Windows of half a packet and of two; the fair one is in between. Half of the packets are of
+  // each.
+  double small = 0, large = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    now += 1us;
+    const uint8_t hint = i % 2 == 0 ? 16 : 4;
+    const Signal out = meter.depart(now, 1000, 15'000, {.increase = true, .hint = hint});
+    if (i > 1000 && out.increase) (i % 2 == 0 ? small : large) += hint;
+  }
+  CAPTURE(small, large);
+  CHECK(small > large);
+}
+
+TEST_CASE("a port whose packets take longer than a round trip grants again after each grant") {
+  PortSettings slow = gigabyte_port;
+  slow.bytes_per_second = 1.25e7;  // a packet takes 80 us
+  slow.base_rtt = 8us;
+  CaqmWMeter meter(slow);
+  Time now{};
+  int granted = 0;
+  for (int i = 0; i < 2000; ++i) {
+    now += 160us;  // half of the port is idle
+    granted += meter.depart(now, 1000, 0, {.increase = true, .hint = 1}).increase;
+    REQUIRE(std::isfinite(meter.budget()));
+  }
+  CHECK(granted > 1900);
 }
 
 // A double with defect (h): what marks will free is granted without reducing the budget.

@@ -135,6 +135,23 @@ TEMPLATE_TEST_CASE("a queue that switches report does not cut", "", CaqmR, CaqmW
   CHECK(script.window() > before);
 }
 
+TEMPLATE_TEST_CASE("a queue that only the acknowledgement met does not cut", "", CaqmR, CaqmW) {
+  Script<TestType> script = with_window<TestType>(20);
+  script.now += 100us;
+  const double before = script.window();
+  Feedback late = all_granted;
+  late.ack_queue = congestion::queue_code(200e-6);
+  script.acknowledge(late, 300us);
+  CHECK(script.window() > before);
+  // Packets and acknowledgement may have met a queue each; what is left was at a foreign hop.
+  late.switch_queue = late.ack_queue;
+  script.acknowledge(late, 500us);
+  CHECK(script.window() > before);
+  const double grown = script.window();
+  script.acknowledge(late, 800us);
+  CHECK(script.window() < grown);
+}
+
 TEMPLATE_TEST_CASE("ECN marks cut in proportion to their share", "", CaqmR, CaqmW) {
   Script<TestType> few = with_window<TestType>(20), many = with_window<TestType>(20);
   Feedback marked = all_granted;

@@ -332,6 +332,7 @@ struct Told {
   uint64_t marked_bytes = 0;
   uint64_t marked_packets = 0;
   uint64_t hints = 0;
+  uint8_t ack_queue = 0;
   int notified = 0;
   int requests = 0;
   uint64_t window_bytes = 1 << 20;
@@ -350,6 +351,7 @@ class Recorder final : public congestion::Controller {
     if (event.feedback == nullptr) return;
     ++told.with_feedback;
     told.hints += event.feedback->hint;
+    told.ack_queue = event.feedback->ack_queue;
     told.marked_packets += event.feedback->marked_packets;
     told.marked_bytes += event.feedback->marked_bytes;
   }
@@ -400,6 +402,7 @@ struct Carried {
   fuzz::Packet packet;
   Ecn ecn;
   uint16_t cci;
+  uint8_t switch_queue = 0;
   unsigned opcode() const { return static_cast<unsigned>(packet.bytes[0]) & 0x7f; }
 };
 
@@ -427,7 +430,7 @@ struct ReportingPair {
     std::vector<Carried> out;
     const size_t filled = end.transport.fill(end, frames, now);
     for (TxFrame* frame : std::span(frames).first(filled)) {
-      out.push_back({fuzz::gathered(*frame, end.self), frame->ecn, frame->cci});
+      out.push_back({fuzz::gathered(*frame, end.self), frame->ecn, frame->cci, 0});
     }
     return out;
   }
@@ -435,6 +438,7 @@ struct ReportingPair {
     RxFrame frame = fuzz::received(carried.packet);
     frame.ecn = carried.ecn;
     frame.cci = carried.cci;
+    frame.switch_queue = carried.switch_queue;
     at.transport.receive({&frame, 1}, now);
   }
   void exchange() {
@@ -645,10 +649,29 @@ TEST_CASE("a packet asks the switches in its CCI, and their answers return in th
   pair.now += 1ms;
   const auto acks = pair.sent_by(pair.right);
   REQUIRE(acks.size() == 1);
-  CHECK(acks[0].cci == 0);
+  CHECK(acks[0].cci == cci_of(CaqmCci{.enabled = true}));
   pair.arrive(pair.left, acks[0]);
   CHECK(told.hints == 5);
   CHECK(told.marked_packets == 1);
+}
+
+TEST_CASE("the queue that an acknowledgement met reaches the controller") {
+  for (const bool asked : {true, false}) {
+    ReportingPair pair(reporting_end(0, reads_increases), reporting_end(1, reads_loss));
+    Carried ack = pair.send(3, 0).at(0);
+    ack.switch_queue = 9;
+    if (!asked) ack.cci = 0;  // as that of an older version
+    pair.arrive(pair.left, ack);
+    CHECK(told.with_feedback == 1);
+    CHECK(told.ack_queue == (asked ? 9 : 0));
+  }
+}
+
+TEST_CASE("an acknowledgement asks switches for nothing unless its receiver reads their answers") {
+  for (const auto* kind : {&reads_marks, &reads_notes, &reads_loss}) {
+    ReportingPair pair(reporting_end(0, *kind), reporting_end(1, reads_loss));
+    CHECK(pair.send(3, 0).at(0).cci == 0);
+  }
 }
 
 TEST_CASE("a CCI that was not negotiated has no effect") {

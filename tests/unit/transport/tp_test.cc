@@ -62,7 +62,7 @@ class TpEnd {
       return;
     }
     const auto rest = bytes.subspan(Rtph::size, bytes.size() - Rtph::size - icrc_bytes);
-    tp.handle_ack(header, rest, now, sink);
+    tp.handle_ack(header, rest, fuzz::received(packet), now, sink);
   }
   static Rtph header_of(const fuzz::Packet& packet) {
     const auto header = Rtph::parse(std::span(packet.bytes).first<Rtph::size>());
