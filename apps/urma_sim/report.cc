@@ -94,8 +94,6 @@ std::string flow_lines(const Result& result) {
 
 }  // namespace
 
-std::string hash_text(uint64_t hash) { return fmt::format("{:016x}", hash); }
-
 json report_json(const Options& options, const Plan& plan, const Result& result) {
   const Choice& choice = options.choice;
   const bool ends = choice.flow_bytes > 0;

@@ -11,6 +11,5 @@ namespace urma::apps::simulation {
 // urma_sim(1) describes the fields.
 nlohmann::json report_json(const Options& options, const Plan& plan, const Result& result);
 std::string report_text(const Options& options, const Plan& plan, const Result& result);
-std::string hash_text(uint64_t hash);
 
 }  // namespace urma::apps::simulation

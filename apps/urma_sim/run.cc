@@ -1,5 +1,7 @@
 #include "apps/urma_sim/run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -158,5 +160,7 @@ Result run(const Plan& plan, const Choice& choice) {
   result.seconds = in_seconds(read_clock() - began);
   return result;
 }
+
+std::string hash_text(uint64_t hash) { return fmt::format("{:016x}", hash); }
 
 }  // namespace urma::apps::simulation

@@ -51,4 +51,7 @@ struct Result {
 // Runs the plan. Throws a Failure, also after Ctrl-C.
 Result run(const Plan& plan, const Choice& choice);
 
+// A trace hash as it is printed.
+std::string hash_text(uint64_t hash);
+
 }  // namespace urma::apps::simulation

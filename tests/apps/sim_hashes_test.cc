@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "apps/urma_sim/report.h"
+#include "apps/urma_sim/run.h"
 #include "tests/catch.h"
 
 namespace urma::test {
