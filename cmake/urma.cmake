@@ -24,13 +24,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   # gcc warns about "a" + std::string (GCC bug 105329).
   target_compile_options(urma_options INTERFACE -Wno-restrict)
 endif()
-if(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
-  # Otherwise only this compiler could link the static library.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    target_compile_options(urma_options INTERFACE -ffat-lto-objects)
-  else()
-    set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF)
-  endif()
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # Only this compiler could link the static library.
+  set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF)
 endif()
 if(URMA_PARANOID)
   target_compile_definitions(urma_options INTERFACE URMA_PARANOID)
@@ -52,7 +48,7 @@ function(urma_lets_names_hide target)
     -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>)
 endfunction()
 
-# The sources of this program are compiled eight at a time (UNITY_BUILD), which halves the processor
+# The sources of this target are compiled eight at a time (UNITY_BUILD), which halves the processor
 # time: most of it goes into headers. So no two of its sources may define the same name in their
 # unnamed namespaces, nor one that a header of theirs declares, which another source would call. A
 # definition that both need goes into a header, another one is renamed.
@@ -62,19 +58,20 @@ function(urma_compile_together target)
 endfunction()
 
 # urma_objects(NAME FILES...): the objects of one directory, with hidden symbols.
-# A tree with sanitizers or link-time optimisation is built once and seldom changed, so there the
-# files of a directory are compiled as one (UNITY_BUILD), which takes less than two thirds of the
-# processor time. So no two files of a directory may define the same name in their unnamed
-# namespaces.
 function(urma_objects name)
   add_library(urma_${name} OBJECT ${ARGN})
   target_link_libraries(urma_${name} PRIVATE urma_options)
   set_target_properties(urma_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
                                                 CXX_VISIBILITY_PRESET hidden
                                                 VISIBILITY_INLINES_HIDDEN ON)
+  urma_compile_together(urma_${name})
   if(URMA_SANITIZE OR CMAKE_INTERPROCEDURAL_OPTIMIZATION)
-    set_target_properties(urma_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
-    urma_lets_names_hide(urma_${name})
+    # Such a tree is built once and seldom changed, so all files of a directory are compiled as one.
+    set_target_properties(urma_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 0)
+  endif()
+  if(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
+    # Otherwise only this compiler could link the static library.
+    target_compile_options(urma_${name} PRIVATE -ffat-lto-objects)
   endif()
 endfunction()
 
