@@ -40,8 +40,12 @@ void set_bounds(rte_mbuf& buffer, size_t front, size_t bytes) {
   buffer.pkt_len = buffer.data_len;
 }
 
-bool sums_here(const Station::Settings& station, const EtherDevice& device) {
-  return !Endpoint{station.address, 0}.is_ipv4() && !device.facts().sums_udp;
+InternetSum sum_of(const rte_mbuf& packet) {
+  InternetSum sum;
+  for (const rte_mbuf* part = &packet; part != nullptr; part = part->next) {
+    sum.add({rte_pktmbuf_mtod(part, const std::byte*), part->data_len});
+  }
+  return sum;
 }
 
 uint32_t mtu_of(const Settings& settings) {
@@ -110,8 +114,7 @@ Result<std::unique_ptr<PacketPort>> DpdkPort::open(const Settings& settings) {
   if (auto started = (*device)->extended().start(); !started) return started.error();
   const Station::Settings station = station_of(settings, (*device)->facts().mac);
   register_thread();
-  const GatherChoice choice =
-      choose_gathering(settings, **device, sums_here(station, **device), mtu_of(settings));
+  const GatherChoice choice = choose_gathering(settings, **device, mtu_of(settings));
   std::unique_ptr<DpdkPort> port(new DpdkPort(std::move(*device), station, settings, choice));
   port->facts_.settings.push_back(
       {"eal", (*eal)->command_line(), Origin::driver, "", "the arguments of EAL"});
@@ -281,8 +284,10 @@ void DpdkPort::copy(Frame& frame) const {
 void DpdkPort::put_on_wire(rte_mbuf& packet, const WaitingPackets::Destination& to,
                            const Mac& hop) const {
   const bool sums = !device_->facts().sums_udp;
-  station_.put_headers({bytes_of(packet), packet.pkt_len},
-                       {.hop = hop, .to = to.to, .ecn = to.ecn, .flow = to.flow, .sums = sums});
+  const InternetSum sum = sums && !station_.is_ipv4() ? sum_of(packet) : InternetSum();
+  station_.put_headers(
+      {bytes_of(packet), packet.pkt_len},
+      {.hop = hop, .to = to.to, .ecn = to.ecn, .flow = to.flow, .sums = sums, .sum = &sum});
   rte_pktmbuf_prepend(&packet, static_cast<uint16_t>(station_.header_bytes()));
   packet.ol_flags = 0;
   if (sums || station_.is_ipv4()) return;

@@ -72,7 +72,7 @@ class Trial {
 };
 
 // Returns why this port does not gather at all, or an empty text.
-std::string obstacle(const Settings& settings, EtherDevice& device, bool sums_here) {
+std::string obstacle(const Settings& settings, EtherDevice& device) {
   using Reads = Pmd::Reads;
   const EtherDevice::Facts& facts = device.facts();
   const Reads reads = device.pmd().reads;
@@ -88,14 +88,13 @@ std::string obstacle(const Settings& settings, EtherDevice& device, bool sums_he
   if (reads == Reads::by_device && !device.complete()) {
     return "this port cannot be asked which packets it has read";
   }
-  return sums_here ? "the UDP checksum of IPv6 is computed in software" : "";
+  return "";
 }
 
 }  // namespace
 
-GatherChoice choose_gathering(const Settings& settings, EtherDevice& device, bool sums_here,
-                              uint32_t most_bytes) {
-  if (std::string why = obstacle(settings, device, sums_here); !why.empty()) {
+GatherChoice choose_gathering(const Settings& settings, EtherDevice& device, uint32_t most_bytes) {
+  if (std::string why = obstacle(settings, device); !why.empty()) {
     return {.why = std::move(why)};
   }
   if (settings.gather == Gather::always) return {.least_bytes = 1, .why = "gather=always"};

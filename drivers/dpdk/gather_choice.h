@@ -13,9 +13,8 @@ struct GatherChoice {
   std::string why;  // for people
 };
 // Decides it by what the port can do, and by what copying and chaining cost in this process, which
-// it measures in about 1 ms. It sends no frame. `sums_here`: UDP checksums are computed in
-// software. `most_bytes`: of a piece.
-GatherChoice choose_gathering(const Settings& settings, EtherDevice& device, bool sums_here,
-                              uint32_t most_bytes);
+// it measures in about 1 ms. It sends no frame. A checksum that is computed in software reads the
+// bytes in either case. `most_bytes`: of a piece.
+GatherChoice choose_gathering(const Settings& settings, EtherDevice& device, uint32_t most_bytes);
 
 }  // namespace urma::drivers::dpdk

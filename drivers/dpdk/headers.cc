@@ -145,8 +145,9 @@ void emit_udp(std::byte* out, uint16_t from, uint16_t to, size_t payload, uint16
   std::memcpy(out + 6, &checksum, sizeof checksum);
 }
 
-uint16_t udp_checksum(const IpHeader& ip, std::span<const std::byte> datagram) {
-  const uint16_t checksum = ip.pseudo_sum().add(datagram).checksum();
+uint16_t udp_checksum(const IpHeader& ip, std::span<const std::byte> header,
+                      const InternetSum& payload) {
+  const uint16_t checksum = ip.pseudo_sum().add(header).add(payload).checksum();
   return checksum == 0 ? 0xffff : checksum;  // 0 means that there is none
 }
 

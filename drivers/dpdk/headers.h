@@ -86,8 +86,9 @@ Flaw parse_ip(EtherType type, std::span<const std::byte>& bytes, IpHeader& heade
 // Writes a UDP header in front of its payload. The checksum is `checksum` as it is to be stored; 0
 // means none, which IPv6 does not allow.
 void emit_udp(std::byte* out, uint16_t from, uint16_t to, size_t payload, uint16_t checksum);
-// Returns the checksum of the datagram at `datagram`, whose checksum field is 0.
-uint16_t udp_checksum(const IpHeader& ip, std::span<const std::byte> datagram);
+// Returns the checksum of a datagram with this header, whose checksum field is 0.
+uint16_t udp_checksum(const IpHeader& ip, std::span<const std::byte> header,
+                      const InternetSum& payload);
 
 // The ports of a datagram.
 struct UdpPorts {

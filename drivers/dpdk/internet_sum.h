@@ -11,8 +11,31 @@ namespace urma::drivers::dpdk {
 // the byte order in which it must be stored.
 class InternetSum {
  public:
-  // Parts must have an even size, except the last one.
+  // Parts may have any size.
   InternetSum& add(std::span<const std::byte> part) {
+    InternetSum sum;
+    sum.add_even(part);
+    sum.odd_ = part.size() % 2 != 0;
+    return add(sum);
+  }
+  // Adds the sum of the bytes that follow.
+  InternetSum& add(const InternetSum& behind) {
+    // The bytes of a word behind an odd number of bytes have changed places.
+    const uint16_t folded = behind.folded();
+    sum_ += odd_ ? static_cast<uint16_t>(folded << 8 | folded >> 8) : behind.sum_;
+    odd_ = odd_ != behind.odd_;
+    return *this;
+  }
+  // Returns the sum itself, which is 0xffff for bytes that contain their checksum.
+  uint16_t folded() const {
+    uint64_t sum = sum_;
+    while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
+    return static_cast<uint16_t>(sum);
+  }
+  uint16_t checksum() const { return static_cast<uint16_t>(~folded()); }
+
+ private:
+  void add_even(std::span<const std::byte> part) {
     const std::byte* at = part.data();
     size_t left = part.size();
     uint64_t four[4];
@@ -28,18 +51,10 @@ class InternetSum {
     word = 0;
     if (left > 0) std::memcpy(&word, at, left);
     sum_ += word;
-    return *this;
   }
-  // Returns the sum itself, which is 0xffff for bytes that contain their checksum.
-  uint16_t folded() const {
-    uint64_t sum = sum_;
-    while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
-    return static_cast<uint16_t>(sum);
-  }
-  uint16_t checksum() const { return static_cast<uint16_t>(~folded()); }
 
- private:
   uint64_t sum_ = 0;
+  bool odd_ = false;  // an odd number of bytes was added
 };
 
 }  // namespace urma::drivers::dpdk

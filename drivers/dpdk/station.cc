@@ -150,8 +150,11 @@ void Station::put_headers(std::span<std::byte> packet, const Outgoing& outgoing)
   // IPv4 needs no checksum: the packet has a stronger one of its own, the ICRC.
   emit_udp(at, from, outgoing.to.port, packet.size(), 0);
   if (is_ipv4()) return;
-  const uint16_t checksum =
-      outgoing.sums ? udp_checksum(ip, {at, udp_bytes + packet.size()}) : ip.pseudo_sum().folded();
+  uint16_t checksum = ip.pseudo_sum().folded();
+  if (outgoing.sums) {
+    const InternetSum sum = outgoing.sum != nullptr ? *outgoing.sum : InternetSum().add(packet);
+    checksum = udp_checksum(ip, {at, udp_bytes}, sum);
+  }
   std::memcpy(at + 6, &checksum, sizeof checksum);
 }
 

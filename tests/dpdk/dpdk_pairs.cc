@@ -9,6 +9,8 @@ void for_each_pair(const std::function<void(const std::string&, const std::strin
   on("dpdk:net_ring0,pair=suite?ip=10.9.0.1/24", "dpdk:net_ring1,pair=suite?ip=10.9.0.2/24");
   on("dpdk:net_ring0,pair=six?ip=fd00::1/64&vlan=7&entropy=yes",
      "dpdk:net_ring1,pair=six?ip=fd00::2/64&vlan=7&entropy=yes");
+  on("dpdk:net_ring0,pair=sums?ip=fd00::1/64&gather=always",
+     "dpdk:net_ring1,pair=sums?ip=fd00::2/64&gather=always");
   on("dpdk:net_ring0,pair=late?ip=10.9.0.1/24&gather=always",
      "dpdk:net_ring1,pair=late?ip=10.9.0.2/24&gather=always");
   on("sim(net=suite):dpdk:net_ring0,pair=time?ip=10.9.0.1/24&gather=always",

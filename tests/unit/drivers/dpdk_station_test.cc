@@ -243,6 +243,22 @@ TEST_CASE("hosts that ask cannot displace those to which this host sends") {
   CHECK(known == 100);
 }
 
+TEST_CASE("a sum of parts of any size is that of all their bytes") {
+  const FrameBytes bytes = bytes_like(300);
+  const uint16_t whole = InternetSum().add(bytes).folded();
+  for (size_t first = 0; first < 40; ++first) {
+    for (size_t second = 0; second < 40; ++second) {
+      const std::span all(bytes);
+      InternetSum parts;
+      parts.add(all.first(first)).add(all.subspan(first, second)).add(all.subspan(first + second));
+      CHECK(parts.folded() == whole);
+      InternetSum rest;
+      rest.add(all.subspan(first, second)).add(all.subspan(first + second));
+      CHECK(InternetSum().add(all.first(first)).add(rest).folded() == whole);
+    }
+  }
+}
+
 TEST_CASE("ping is answered, once for each request, and never by more than fits") {
   for (const bool v6 : {false, true}) {
     Link link{settings_of(1, v6), settings_of(2, v6)};
