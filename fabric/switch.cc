@@ -33,6 +33,12 @@ template <class Leads>
                        [&](uint16_t port) { return leads(port) && skip-- == 0; });
 }
 
+// Hosts ask, and only switches answer. Otherwise an answer that a host forged would slow other
+// senders, because port meters count on what marked packets make their senders do.
+congestion::Signal asked_by_host(congestion::Signal signal) {
+  return {.increase = signal.increase, .hint = signal.hint};
+}
+
 // The meter must exist.
 const congestion::PortMeterKind& kind_of(const SwitchSettings& settings) {
   const congestion::PortMeterKind* const kind = congestion::find_port_meter(settings.meter);
@@ -135,7 +141,8 @@ Arrival Switch::arrive(Packet& packet, uint32_t from, Time now) {
   congestion::Signal signal = packet.signal;
   // Before admission, because dropped packets load the port, too.
   if (congestion::PortMeter* meter = meter_of(number)) {
-    signal = meter->arrive(now, packet.bytes, lane.bytes, signal);
+    if (in.as.host) packet.signal = asked_by_host(packet.signal);
+    signal = meter->arrive(now, packet.bytes, lane.bytes, packet.signal);
   }
   const Drop full = admit(out, lane, packet.bytes, now);
   if (full != Drop::none) return drop(to, full, packet.bytes);

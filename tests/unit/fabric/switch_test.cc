@@ -326,6 +326,32 @@ TEST_CASE("the meter of a port marks packets as congested, at a host's port as t
   }
 }
 
+TEST_CASE("a port with a meter ignores answers that a host forged, and keeps those of switches") {
+  const congestion::Signal forged{
+      .congested = true, .last_hop = true, .hint = 7, .switch_queue = 9};
+  for (const char* meter : {"caqm_r", "caqm_w"}) {
+    INFO(meter);
+    Switch at = switch_of_hosts(
+        {.ports = 4, .addresses = 16, .packet_bytes = 4096, .meter = meter, .seed = 1});
+    at.routes().detach(trunk_port + 1);
+    at.connect(trunk_port, {.bytes_per_second = 1'000'000'000, .host = false});
+    const uint16_t trunk[] = {trunk_port};
+    at.routes().set(10, 10, trunk);
+    Packet of_host = packet_to(1, 0, 64);
+    of_host.signal = forged;
+    CHECK(at.arrive(of_host, 0, at_ns(0)).drop == Drop::none);
+    CHECK_FALSE(of_host.signal.congested);
+    CHECK_FALSE(of_host.signal.last_hop);
+    CHECK(of_host.signal.switch_queue == 0);
+    Packet of_switch = packet_to(2, 0, 64);
+    of_switch.source = 10;
+    of_switch.signal = forged;
+    CHECK(at.arrive(of_switch, trunk_port, at_ns(0)).drop == Drop::none);
+    CHECK(of_switch.signal.congested);
+    CHECK(of_switch.signal.switch_queue >= 9);
+  }
+}
+
 TEST_CASE("the text that names the meter may end before the switch") {
   std::string meter = "caqm_r";
   Switch at = switch_of_hosts({.ports = 2, .addresses = 8, .meter = meter});
