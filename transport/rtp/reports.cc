@@ -160,6 +160,7 @@ std::optional<congestion::Feedback> ReportsTaken::take(HeaderView<LdcpCetph::siz
                                     ? feedback_of(RateCetph::parse(report), packet_bytes)
                                     : feedback_of(CaqmCetph::parse(report), packet_bytes);
     news.marked_bytes = std::min(news.marked_bytes, most);
+    if (most == 0) news.marked_packets = news.hint = 0;  // the same report again
     return news;
   }
   const int64_t marked = ldcp.ce_seq - marked_;

@@ -202,6 +202,27 @@ TEST_CASE("the answers of switches reach the sender, as sums since the last repo
   CHECK(reported(ReportForm::rate, {grants, grants}).hint == 2 * 1024 / 32);
 }
 
+TEST_CASE("a report that arrives twice marks and grants once") {
+  for (const ReportForm form : {ReportForm::caqm, ReportForm::rate}) {
+    for (const auto& signal : {grants, marks}) {
+      ReportsGiven given(form);
+      ReportsTaken taken(form);
+      for (int i = 0; i < 3; ++i) given.add(1024, Ecn::ect0, Time{}, signal);
+      const ReportBytes report = report_of(given);
+      const auto first = taken.take(report, 1024).value();
+      CHECK(first.marked_packets == (signal.congested ? 3 : 0));
+      CHECK((first.hint > 0 || form == ReportForm::caqm));
+      const auto again = taken.take(report, 1024).value();
+      CHECK(again.marked_packets == 0);
+      CHECK(again.marked_bytes == 0);
+      CHECK(again.hint == 0);
+      // Its delay is that of the same queue, and what was not refused is not refused now.
+      CHECK(again.switch_queue == first.switch_queue);
+      CHECK(again.increase == first.increase);
+    }
+  }
+}
+
 TEST_CASE("marks of ECN reach the sender beside the rate that a switch names") {
   const auto both = [](std::initializer_list<std::pair<congestion::Signal, Ecn>> packets) {
     ReportsGiven given(ReportForm::rate);
@@ -651,6 +672,21 @@ TEST_CASE("a packet asks the switches in its CCI, and their answers return in th
   REQUIRE(acks.size() == 1);
   CHECK(acks[0].cci == cci_of(CaqmCci{.enabled = true}));
   pair.arrive(pair.left, acks[0]);
+  CHECK(told.hints == 5);
+  CHECK(told.marked_packets == 1);
+}
+
+TEST_CASE("an acknowledgement that arrives twice brings its answers once") {
+  ReportingPair pair(reporting_end(0, reads_increases), reporting_end(1, reads_loss));
+  pair.left.offer(transport::Class::request, 2 * 1024);
+  auto burst = pair.sent_by(pair.left);
+  REQUIRE(burst.size() == 2);
+  burst[0].cci = cci_with(congestion::Signal{.increase = true, .switched = true, .hint = 5});
+  burst[1].cci = cci_with(congestion::Signal{.congested = true, .switched = true});
+  for (const Carried& one : burst) pair.arrive(pair.right, one);
+  pair.now += 1ms;
+  const Carried ack = pair.sent_by(pair.right).at(0);
+  for (int i = 0; i < 5; ++i) pair.arrive(pair.left, ack);
   CHECK(told.hints == 5);
   CHECK(told.marked_packets == 1);
 }
