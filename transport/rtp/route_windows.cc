@@ -57,6 +57,10 @@ void RouteWindows::update(Duration least_taken, const News& news, Time now) {
     const uint32_t lost = std::exchange(one.lost_bytes, 0);
     const Duration sample = std::exchange(one.sample, {});
     const auto* const feedback = news.route == i ? news.feedback : nullptr;
+    // If switches tell of their queues, a round trip without their answer would look like a queue
+    // elsewhere. Besides, an acknowledgement on another route took that route's way back.
+    const bool answered = has_answers(one.taken.form());
+    const bool known = !answered || feedback != nullptr;
     if (window == nullptr) continue;
     if (std::exchange(one.in_vain, false)) window->handle(congestion::Spurious{.now = now});
     if (feedback != nullptr || (arrived > 0 && (!by_loss || one.took <= most))) {
@@ -65,8 +69,8 @@ void RouteWindows::update(Duration least_taken, const News& news, Time now) {
                    .rtt = one.took,
                    .bytes = arrived,
                    .inflight_bytes = one.inflight_bytes + arrived,
-                   .sample = sample,
-                   .least_rtt = one.least},
+                   .sample = known ? sample : Duration{},
+                   .least_rtt = answered ? Duration{} : one.least},
                   feedback, news.steers);
     }
     if (lost > 0) {
