@@ -94,6 +94,7 @@ void RouteWindows::acknowledge(uint8_t route, congestion::Acknowledged event,
   }
   if (event.now < one.congested_until && steers && !cuts(event.now)) {
     event.bytes = 0;
+    event.sample = {};
     told.marked_packets = 0;
     told.marked_bytes = 0;
     told.increase = false;

@@ -101,6 +101,25 @@ TEST_CASE("UB 6.6.1.4: one congested path of two is avoided, but its window stay
   CHECK(with.windows.fit(0, 1000, with.now) == RouteWindows::Fit::good);
 }
 
+TEST_CASE("UB 6.6.1.4: nor does the delay of the avoided path reduce its window") {
+  for (const bool steers : {true, false}) {
+    Steered with(2);
+    with.windows.open(*congestion::find_controller("caqm_w"), kilobytes);
+    const auto acknowledge = [&](uint8_t route, bool marked, Duration sample) {
+      with.table[route].sample = sample;
+      with.acknowledge(route, marked, steers);
+    };
+    for (int i = 0; i < 40; ++i, with.now += 100us) acknowledge(0, false, 100us);
+    const uint64_t before = with.window(0);
+    for (int i = 0; i < 40; ++i, with.now += 50us) {
+      // The mark is too small to shrink the window by itself.
+      acknowledge(0, i % 2 == 0, 300us);
+      acknowledge(1, false, 100us);
+    }
+    CHECK((with.window(0) == before) == steers);
+  }
+}
+
 TEST_CASE("UB 6.6.1.4: if both paths are congested, or only one may be used, windows shrink") {
   Steered both(2);
   const uint64_t before = both.window(0);
