@@ -97,7 +97,7 @@ inline uint8_t rate_code(double bytes_per_second, double chance) {
 }
 
 // Queue codes: four steps in an octave, from 64 ns (code 1) to 2.9 ms (code 63). Zero says that
-// there is none.
+// there is none, and the largest code that it takes 2.9 ms or more.
 inline constexpr double code_one_queue = 64e-9;
 inline constexpr uint8_t largest_queue_code = 63;
 

@@ -183,8 +183,10 @@ double Guarded::target_delay() const {
 }
 
 // Returns the delay that is neither of the path nor of a queue that switches report, on the way of
-// the packets or of the acknowledgement.
+// the packets or of the acknowledgement. Zero if one of these queues is longer than codes can say:
+// what exceeds the largest code would look like a queue elsewhere.
 double Guarded::foreign_delay(const Acknowledged& event, const Feedback& feedback) const {
+  if (std::max(feedback.switch_queue, feedback.ack_queue) >= largest_queue_code) return 0;
   return seconds(event.sample) - base() - queue_seconds(feedback.switch_queue) -
          queue_seconds(feedback.ack_queue);
 }

@@ -152,6 +152,31 @@ TEMPLATE_TEST_CASE("a queue that only the acknowledgement met does not cut", "",
   CHECK(script.window() < grown);
 }
 
+TEMPLATE_TEST_CASE("a queue that is longer than codes can say does not cut", "", CaqmR, CaqmW) {
+  constexpr Duration sample = 20ms;
+  for (const auto code : {&Feedback::switch_queue, &Feedback::ack_queue}) {
+    Script<TestType> script = with_window<TestType>(20);
+    script.now += 100us;
+    Feedback late = all_granted;
+    late.*code = congestion::queue_code(congestion::seconds(sample - 100us));
+    REQUIRE(late.*code == congestion::largest_queue_code);
+    const double before = script.window();
+    script.acknowledge(late, sample);
+    CHECK(script.window() > before);
+    // Marks of ECN still do, and so does a delay beyond a queue whose length is known.
+    const double grown = script.window();
+    Feedback marked = late;
+    marked.marked_bytes = 1000;
+    script.acknowledge(marked, sample);
+    CHECK(script.window() < grown);
+    script.now += sample;
+    const double cut = script.window();
+    --(late.*code);
+    script.acknowledge(late, sample);
+    CHECK(script.window() < cut);
+  }
+}
+
 TEMPLATE_TEST_CASE("ECN marks cut in proportion to their share", "", CaqmR, CaqmW) {
   Script<TestType> few = with_window<TestType>(20), many = with_window<TestType>(20);
   Feedback marked = all_granted;
