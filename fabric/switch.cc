@@ -138,17 +138,20 @@ Arrival Switch::arrive(Packet& packet, uint32_t from, Time now) {
   settle(to, now);
   const uint32_t number = number_of(to, packet.lane);
   Lane& lane = lanes_[number];
-  congestion::Signal signal = packet.signal;
+  congestion::Signal signal;
+  congestion::PortMeter* const meter = meter_of(number);
   // Before admission, because dropped packets load the port, too.
-  if (congestion::PortMeter* meter = meter_of(number)) {
+  if (meter != nullptr) {
     if (in.as.host) packet.signal = asked_by_host(packet.signal);
     signal = meter->arrive(now, packet.bytes, lane.bytes, packet.signal);
   }
   const Drop full = admit(out, lane, packet.bytes, now);
   if (full != Drop::none) return drop(to, full, packet.bytes);
 
-  lane.counters.congested += signal.congested && !packet.signal.congested;
-  packet.signal = signal;
+  if (meter != nullptr) {
+    lane.counters.congested += signal.congested && !packet.signal.congested;
+    packet.signal = signal;
+  }
   if (marks(out.as.marking, packet, lane.bytes)) {
     packet.ecn = urma::marked(packet.ecn);
     ++lane.counters.marked;
