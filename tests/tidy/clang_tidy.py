@@ -17,10 +17,20 @@ from headers import closure
 from tree import LIBRARY, Tree, main
 
 PLACES = LIBRARY + ("apps/", "examples/", "fabric/", "tools/")
+OPTIONAL = ("drivers/dpdk/",)  # which is built where DPDK is installed
 SETTING = ".clang-tidy"
 # Options that gcc knows and clang does not.
-FOREIGN = re.compile(r" -(mmem\w+-strategy=\S+|Wno-restrict|Werror|ffat-lto-objects|flto\S*"
-                     r"|fno-fat-lto-objects)")
+FOREIGN = re.compile(r" -(mmem\w+-strategy=\S+|Wno-restrict|Werror|Wshadow=local|ffat-lto-objects"
+                     r"|flto\S*|fno-fat-lto-objects)")
+UNITED = re.compile(r'^#include "(.+)"$', re.MULTILINE)
+
+
+def sources_of(entry):
+    """Returns the sources of an entry: several if CMake compiles them as one."""
+    place = pathlib.Path(entry["directory"], entry["file"])
+    if place.parent.name != "Unity":
+        return [str(place)]
+    return UNITED.findall(place.read_text(encoding="utf-8"))
 
 
 def commands(tree, build):
@@ -30,12 +40,20 @@ def commands(tree, build):
         raise SystemExit("%s is missing. Fix: cmake --preset dev" % database)
     found = {}
     for entry in json.loads(database.read_text(encoding="utf-8")):
-        path = os.path.relpath(os.path.join(entry["directory"], entry["file"]), tree.root)
-        if path.startswith(PLACES) and path in tree.files:
-            entry["command"] = FOREIGN.sub("", entry["command"])
-            entry["command"] = re.sub(r"^\S*ccache ", "", entry["command"])
-            found[path] = entry
+        command = re.sub(r"^\S*ccache ", "", FOREIGN.sub("", entry["command"]))
+        for source in sources_of(entry):
+            path = os.path.relpath(source, tree.root)
+            if path.startswith(PLACES) and path in tree.files:
+                found[path] = dict(entry, file=source,
+                                   command=command.replace(entry["file"], source))
     return found
+
+
+def without_command(tree, found):
+    """Returns a problem for each source that the build directory does not compile."""
+    return ["%s:1: has no compile command. Fix: configure with all of its packages installed" % path
+            for path in tree.named(".cc")
+            if path.startswith(PLACES) and path not in found and not path.startswith(OPTIONAL)]
 
 
 def fingerprint(tree, path, entry, tool):
@@ -77,7 +95,7 @@ def check(tree, options):
                 # A finding in a header is printed for each file that includes it.
                 for finding in re.split(r"\n(?=\S+:\d+:\d+: )", answer or ""):
                     problems.setdefault(finding.split("\n", maxsplit=1)[0], finding.rstrip())
-    return [finding for place, finding in problems.items() if place]
+    return without_command(tree, wanted) + [finding for place, finding in problems.items() if place]
 
 
 def self_test(options):
@@ -87,6 +105,7 @@ def self_test(options):
         "urma/one.cc": '#include "urma/bad.h"\n',
         "urma/two.cc": '#include "urma/bad.h"\n',
         "urma/good.cc": "bool good() { return true; }\n",
+        "urma/also.cc": "bool also() { return true; }\n",
         "tests/other.cc": "bool other() { return 1; }\n",
     }
     with tempfile.TemporaryDirectory() as root:
@@ -95,14 +114,20 @@ def self_test(options):
             pathlib.Path(root, path).write_text(text, encoding="utf-8")
         database = [{"directory": root, "file": path,
                      "command": "c++ -mmemset-strategy=x -I %s -c %s" % (root, path)}
-                    for path in files if path.endswith(".cc")]
+                    for path in ("urma/one.cc", "urma/good.cc", "tests/other.cc")]
+        united = pathlib.Path(root, "Unity", "unity_0.cxx")
+        united.parent.mkdir()
+        united.write_text("".join('#include "%s/%s"\n' % (root, path)
+                                  for path in ("urma/two.cc", "urma/also.cc")), encoding="utf-8")
+        database.append({"directory": root, "file": str(united),
+                         "command": "c++ -I %s -c %s" % (root, united)})
         pathlib.Path(root, "compile_commands.json").write_text(json.dumps(database),
                                                                encoding="utf-8")
         options.build = root
         for _ in range(2):
             found = check(Tree(root), options)
             assert len(found) == 1 and found[0].startswith("urma/bad.h:1:"), found
-        assert len(json.loads(pathlib.Path(root, "clang_tidied").read_text())) == 1
+        assert len(json.loads(pathlib.Path(root, "clang_tidied").read_text())) == 2
         pathlib.Path(root, "urma/bad.h").write_text("inline bool fine() { return true; }\n",
                                                     encoding="utf-8")
         assert check(Tree(root), options) == []
