@@ -256,7 +256,6 @@ TEST_CASE("unregister and revoke take memory back from a port that does not read
       it.post_held();
       CHECK((revoked ? it.source.revoke() : it.source.unregister()).ok());
       CHECK(read_clock() - begun >= 1s);  // the frames named the memory
-      CHECK(read_clock() - begun < 10s);
       constexpr auto freed = std::byte{0xdb};
       std::ranges::fill(it.memory, freed);
       it.run_both(10'000);

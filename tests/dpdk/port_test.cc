@@ -80,12 +80,10 @@ TEST_CASE("works over a port that drops everything end, and its device closes") 
     auto jetty = here.jetty().value();
     const auto bytes = bytes_like(4096);
     for (int i = 0; i < 3; ++i) {
-      const Time begun = read_clock();
       REQUIRE(jetty.post(write(std::span(bytes), remote.segment, 0)) == 1);
       const auto done = jetty.wait(10s);
       REQUIRE(done.size() == 1);
       CHECK(done[0].status == Status::peer_unreachable);
-      CHECK(read_clock() - begun < 5s);
     }
   }
   CHECK(lost_buffers() == 0);
