@@ -109,13 +109,13 @@ Signal CaqmWMeter::depart(Time now, uint32_t bytes, uint64_t queue_bytes, Signal
   advance(now, queue_bytes);
   sent_ += bytes;
   ++packets_;
-  // The sender of such a packet, an acknowledgement for example, would take nothing for a mark.
+  // Senders ignore marks on packets that ask for nothing, for example acknowledgements.
   if (!in.increase && in.hint == 0) return in;
   const double wish = std::min<double>(in.hint * double{hint_unit}, bytes);
   if (in.hint > 0)
     counted_ += wish < bytes ? wish / (alpha * packet_) : std::min(bytes / fair_window(), 1.0);
   // A sender with the fair window asks for this. If only a little budget is left, those that ask
-  // for less may not take it all: they have more.
+  // for less may not take it all: their windows are larger.
   const double fair_wish = std::min(share_of_wish_ * flows_, 1.0) * bytes;
   const bool above = wish <= fair_wish;
   const double needed = std::max(wish, fair_wish);

@@ -51,7 +51,7 @@ class CaqmWMeter final : public PortMeter {
   double rate_;   // bytes per second
   double round_;  // seconds
   double packet_;
-  double share_of_wish_;  // what a window that fills the port asks for, of the size of a packet
+  double share_of_wish_;  // the hint of a window that fills the port, as a share of its packet
   // Sums of the present slot.
   double sent_ = 0;     // bytes
   double granted_ = 0;  // bytes

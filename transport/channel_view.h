@@ -16,7 +16,7 @@ struct ChannelView {
 
   enum class State : uint8_t {
     up,
-    silent,  // the peer's process lives, but takes nothing
+    silent,  // the peer's process exists but reads nothing
     lost,    // the path, while others carry the channel
   };
   // Why the channel does not use the congestion control of its device.

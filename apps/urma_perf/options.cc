@@ -175,7 +175,7 @@ void refuse_others(const CommandLine& line, const Options& options) {
         "HOST");
   }
   if (options.once && !server) {
-    usage("--once: only a server waits for clients, and ends after one. Fix: leave it out");
+    usage("--once: only a server ends after one client. Fix: leave it out");
   }
   if (!options.peer_device.empty() && job && options.device.empty()) {
     usage("--peer-device needs --device. Fix: give --device, too");

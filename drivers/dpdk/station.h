@@ -48,7 +48,7 @@ class Station {
   // Writes the headers in front of the packet, which must have room for `header_bytes` there.
   // `flow` selects the entropy of the source port. With `sums`, the UDP checksum of IPv6 is
   // computed; without, the field has the sum that a port which computes it wants to find there.
-  // `sum` is that of the packet's bytes, if they do not all lie there.
+  // `sum` is that of the packet's bytes, if not all of them are in `packet`.
   struct Outgoing {
     Mac hop;
     Endpoint to;

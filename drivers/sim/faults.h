@@ -21,7 +21,8 @@ class Faults {
   // Longer packets are lost.
   size_t largest_packet = SIZE_MAX;
   // Called with each packet that a port has read from memory, before any impairment. The packet is
-  // as it could be seen on the wire. A port that can only be polled has read it when it arrives.
+  // as it could be seen on the wire. For a port that can only be polled, it is called when the
+  // packet arrives.
   std::function<void(const Endpoint& from, std::span<const std::byte> packet)> on_leave;
   // Called with the signal of each packet that asks for something, behind the last switch. May
   // change it, as a switch with a defect would.

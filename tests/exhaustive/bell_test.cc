@@ -248,7 +248,7 @@ TEST_CASE("each step of the bell is needed: without it, a sleeper misses somethi
 
 // The ring of a dead bringer, for this very sleep or late for the next one, would look like the own
 // ring.
-TEST_CASE("the word must name the bringer that rang, not the sleep that it ended") {
+TEST_CASE("the word must name the thread that rang, not the sleep that it ended") {
   CHECK(misses_something({.trust = Trust::own_sleep}));
 }
 

@@ -7,7 +7,7 @@
 // peer DEVICE fork NAME          as serve, with a child of fork that does nothing for a minute
 //
 // peer DEVICE copy TARGET REPORT writes to the segment TARGET and reads it, with large works; when
-//                                a work is refused, continues with the segment that has the name
+//                                a work is refused, continues with the segment of that name
 //                                next (REPORT: a file for the results)
 //
 // peer DEVICE churn TARGET CHURN writes into memory of TARGET's owner, where the file CHURN says

@@ -16,7 +16,7 @@ struct ParsedAck {
   // A TPSACK: which packets after `through` have arrived.
   std::optional<Saetph> selective;
   std::optional<HeaderView<LdcpCetph::size>> congestion;  // the report of congestion, if any
-  uint8_t queue = 0;  // UBQ of this packet; `assign` does not know it
+  uint8_t queue = 0;                                      // UBQ of this packet, which Tp sets
 
   // Parses an acknowledgement. `rest` follows the RTPH; `first`: the oldest packet that is not
   // retired. Returns false if the acknowledgement is malformed.

@@ -515,7 +515,7 @@ void Tp::fill_ack(TxFrame& frame) {
   }
   frame.tail_bytes = 0;
   frame.ecn = Ecn::not_ect;
-  // It asks for nothing, but switches tell of their queues on it.
+  // The acknowledgement asks for nothing; switches report their queues on it.
   frame.cci = has_answers(given.form()) ? cci_with({}) : uint16_t{0};
   end_frame(frame, route);
 }

@@ -127,8 +127,9 @@ struct JettyOptions {
   // The queue in which works and arrivals complete. If null, the Jetty has a completion queue of
   // its own.
   Jfc* completions = nullptr;
-  // The receive queue whose buffers arrivals use, shared with other Jetties; `receives` must be 0
-  // then. Arrivals complete in the queue of that Jfr; only works complete in the Jetty's own queue.
+  // The receive queue whose buffers arriving messages take, shared with other Jetties; then
+  // `receives` must be 0. Arrivals complete in the queue of that Jfr; only works complete in the
+  // Jetty's own queue.
   const Jfr* receives_from = nullptr;
 };
 

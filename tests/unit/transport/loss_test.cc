@@ -127,7 +127,7 @@ TEST_CASE("fast: a packet sent again is lost again when a new one that left late
   };
   CHECK_FALSE(lost(Time(10ms), Time{}));
   CHECK_FALSE(lost(Time(10ms), Time(9ms)));
-  CHECK(lost(Time(10ms), Time(10ms)));  // of one burst, in which lost packets leave first
+  CHECK(lost(Time(10ms), Time(10ms)));  // left in one burst
   CHECK(lost(Time(10ms), Time(11ms)));
 }
 
