@@ -48,6 +48,13 @@ InternetSum sum_of(const rte_mbuf& packet) {
   return sum;
 }
 
+// Returns whether the port has made sure that the packet is as it was sent. Virtual ports do that
+// with checksums that were never computed: the field then has the pseudo header's sum.
+bool is_intact(const rte_mbuf& received) {
+  const uint64_t checksum = received.ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
+  return checksum == RTE_MBUF_F_RX_L4_CKSUM_GOOD || checksum == RTE_MBUF_F_RX_L4_CKSUM_NONE;
+}
+
 uint32_t mtu_of(const Settings& settings) {
   uint32_t mtu = largest_rtp_mtu;
   while (mtu > 1024 && mtu + overhead > settings.ip_mtu) mtu /= 2;
@@ -515,10 +522,8 @@ bool DpdkPort::take_in(rte_mbuf& buffer, RxFrame& out, Time now) {
     ++counters_.malformed;
     return false;
   }
-  const bool verify =
-      (buffer.ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) != RTE_MBUF_F_RX_L4_CKSUM_GOOD;
   const std::span frame(rte_pktmbuf_mtod(&buffer, const std::byte*), buffer.data_len);
-  const Station::Arrival arrival = station_.take(frame, verify, now);
+  const Station::Arrival arrival = station_.take(frame, !is_intact(buffer), now);
   if (arrival.kind == Kind::packet) {
     hold(buffer, arrival, out);
     return true;
