@@ -322,12 +322,12 @@ bool DpdkPort::keep_back(Frame& frame, Time now) {
   if (frame.to == facts_.self) {
     if (own_.size() == burst) return false;
     own_.push_back({frame.buffer, frame.ecn});
-  } else if (station_.reaches(frame.to.address)) {
-    if (waiting_.full()) return false;
+  } else if (station_.reaches(frame.to.address) && !waiting_.full()) {
     waiting_.add(
         frame.buffer,
         {.to = frame.to, .ecn = frame.ecn, .flow = flow_of(frame), .queue = queue_of(frame)}, now);
   } else {
+    // If it stayed lent, packets to other hosts would wait behind those to one that is gone.
     ++counters_.unreachable;
     return true;
   }

@@ -71,6 +71,23 @@ TEST_CASE("packets to a neighbour that never answers are lost, counted, and sett
   CHECK(reaches(ports));
 }
 
+TEST_CASE("packets to a neighbour that never answers do not keep those to others back") {
+  PortPair ports(ring_end(0), ring_end(1));
+  REQUIRE(reaches(ports));
+  const Time now = read_clock();
+  for (int i = 0; i < 300; ++i) {
+    TxFrame* frame = nullptr;
+    REQUIRE(ports.a->lend({&frame, 1}) == 1);
+    std::fill_n(frame->head, 40, std::byte{7});
+    frame->head_bytes = 40;
+    frame->piece_count = frame->tail_bytes = 0;
+    frame->to = {ipv4(10, 9, 0, 77), ub_port};
+    REQUIRE(ports.a->send({&frame, 1}, now) == 1);
+  }
+  CHECK(ports.a->counters().unreachable == 300 - 256);
+  CHECK(reaches(ports));
+}
+
 TEST_CASE("works over a port that drops everything end, and its device closes") {
   {
     Device silent = open(ring_end(1)).value();
