@@ -14,14 +14,24 @@
 namespace urma::apps::switches {
 namespace {
 
-using Ports = std::vector<std::unique_ptr<drivers::PacketPort>>;
+// A medium, and the name of the driver with which devices attach over it.
+struct Listener {
+  std::string driver;
+  std::unique_ptr<drivers::PacketPort> port;
+};
+using Listeners = std::vector<Listener>;
 
-Ports open_ports(const std::vector<std::string>& devices) {
-  Ports ports;
+// Wrappers have no name at the other end.
+const std::string& driver_of(const drivers::DeviceString& device) {
+  return device.inner == nullptr ? device.name : driver_of(*device.inner);
+}
+
+Listeners listen(const std::vector<std::string>& devices) {
+  Listeners listeners;
   for (const std::string& device : devices) {
     const drivers::DeviceString parsed = must(drivers::parse_device_string(device), "the address");
-    ports.push_back(must(drivers::open_port(parsed), "listening"));
-    drivers::PacketPort& port = *ports.back();
+    listeners.push_back({driver_of(parsed), must(drivers::open_port(parsed), "listening")});
+    drivers::PacketPort& port = *listeners.back().port;
     const bool network =
         port.ways() == nullptr && port.clock() == nullptr && port.facts().paths.empty();
     if (!network || is_switched(port.facts().self.address)) {
@@ -31,27 +41,28 @@ Ports open_ports(const std::vector<std::string>& devices) {
                       device));
     }
   }
-  return ports;
+  return listeners;
 }
 
 // Returns the largest MTU that all media have.
-uint32_t common_mtu(const Ports& ports) {
-  uint32_t mtu = ports[0]->facts().mtu;
-  for (const auto& port : ports) mtu = std::min(mtu, port->facts().mtu);
+uint32_t common_mtu(const Listeners& listeners) {
+  uint32_t mtu = listeners[0].port->facts().mtu;
+  for (const Listener& one : listeners) mtu = std::min(mtu, one.port->facts().mtu);
   return mtu;
 }
 
 // Says how devices attach over each medium.
-void announce(const Forwarder::Settings& settings, const Ports& ports) {
+void announce(const Forwarder::Settings& settings, const Listeners& listeners) {
   std::string how;
-  for (const auto& port : ports) {
-    how += fmt::format("{}'link({}):{}'", how.empty() ? "" : " or ", to_string(port->facts().self),
-                       port->descriptors().empty() ? "dpdk:PORT" : "udp:");
+  for (const Listener& one : listeners) {
+    how += fmt::format("{}'link({}):{}:{}'", how.empty() ? "" : " or ",
+                       to_string(one.port->facts().self), one.driver,
+                       one.driver == "udp" ? "" : "PORT");
   }
   print_error(fmt::format(
       "urma_switch: {} ports of {} Mb/s at {}, --cc {}; a device attaches by: --device {}",
       settings.hosts.ports, static_cast<double>(settings.port.bytes_per_second) * 8e-6,
-      to_string(ports[0]->facts().self), settings.fabric.meter, how));
+      to_string(listeners[0].port->facts().self), settings.fabric.meter, how));
 }
 
 double seconds_since(Time begun) {
@@ -67,18 +78,18 @@ void say(const Options& options, const Loop& loop, Time begun) {
 }
 
 Exit forward(const Options& options) {
-  const Ports ports = open_ports(options.devices);
+  const Listeners listeners = listen(options.devices);
   SecureEntropy entropy;
   Forwarder::Settings settings = options.forwarder;
-  settings.hosts.mtu_log2 = static_cast<uint8_t>(std::bit_width(common_mtu(ports)) - 1);
+  settings.hosts.mtu_log2 = static_cast<uint8_t>(std::bit_width(common_mtu(listeners)) - 1);
   settings.hosts.key[0] = entropy.next();
   settings.hosts.key[1] = entropy.next();
   settings.trunk_nonce = entropy.next();
   settings.fabric.seed = entropy.next32();
   std::vector<drivers::PacketPort*> media;
-  for (const auto& port : ports) media.push_back(port.get());
+  for (const Listener& one : listeners) media.push_back(one.port.get());
   Loop loop(media, settings);
-  announce(settings, ports);
+  announce(settings, listeners);
   const Time begun = read_clock();
   const bool repeats = options.interval_seconds > 0;
   const auto interval =

@@ -69,7 +69,8 @@ def check_report(report):
 def run(folder):
     switch = start([SWITCH, HOST, "--device", vhost(1, folder), "--device", vhost(2, folder),
                     "--rate", "100Mbit", "--line", "1=200Mbit", "--rtt", "2000", "--json"],
-                   "attaches")
+                   f"attaches by: --device 'link({HOST}:4794):udp:' or "
+                   "'link(10.9.1.9:4794):dpdk:PORT' or 'link(10.9.2.9:4794):dpdk:PORT'")
     server = start([PERF, "server", "--served", "--device", device(1, folder)], "measure it by")
     udp = f"link({HOST},cna=3,late=5ms):udp:{HOST}:0"
     writers = [write(device(2, folder)), write(udp)]
