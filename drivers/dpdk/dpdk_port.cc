@@ -19,8 +19,6 @@ constexpr uint32_t overhead = ipv6_bytes + udp_bytes + 96;
 // How long `open` waits for the link of a port whose peer is there.
 constexpr Duration link_patience = std::chrono::milliseconds(300);
 constexpr timespec between_link_looks = {.tv_sec = 0, .tv_nsec = 1'000'000};
-// A poll-only port is polled this often while threads sleep.
-constexpr Duration polled_every = std::chrono::milliseconds(1);
 // While packets wait for the MAC address of their next hop, the question is repeated.
 constexpr Duration between_questions = std::chrono::milliseconds(1);
 // A port that has read none of the packets that it was given for so long is restarted.
@@ -199,7 +197,6 @@ void DpdkPort::state_facts(const Settings& settings) {
   facts_.arms = !descriptors().empty();
   facts_.line_bytes_per_second = device.line_bytes_per_second;
   facts_.metrics = device_->extended().metrics();
-  facts_.scheduling_delay = std::max(facts_.scheduling_delay, polled_every);
   facts_.description =
       settings.port + " (" + device.driver + ") at " + to_string(facts_.self) + ", MTU " +
       std::to_string(mtu) + ", " + std::to_string(device.queues) + " queues" +

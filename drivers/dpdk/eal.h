@@ -14,7 +14,7 @@ class Eal {
  public:
   // Starts EAL if it does not run. `arguments` are added to those of the driver, separated by
   // spaces; the first device decides. A failure is final, as EAL cannot be started twice. Errors:
-  // no_resources, invalid_argument (a later device has other arguments), closed (a child of the
+  // no_resources, invalid_argument (a later device has other arguments), forked (a child of the
   // process that started it).
   static Result<const Eal*> start(const std::string& arguments);
 

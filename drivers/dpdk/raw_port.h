@@ -30,7 +30,7 @@ class RawPort {
 
 // Opens a port of the same kind, beside the one of this device, to the process that does the same
 // with the peer of that port and the same number, which no other port has. Errors: those of
-// urma::open, and not_supported for ports that cannot have another one beside them.
+// urma::open, and unsupported for ports that cannot have another one beside them.
 Result<std::unique_ptr<RawPort>> open_raw_port(std::string_view device, uint64_t number);
 
 }  // namespace urma::drivers::dpdk
