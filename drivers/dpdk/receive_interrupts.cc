@@ -20,7 +20,7 @@ namespace {
 // A change of the link, and of a queue that the peer has made ready.
 constexpr rte_eth_event_type changes[] = {RTE_ETH_EVENT_INTR_LSC, RTE_ETH_EVENT_QUEUE_STATE};
 constexpr size_t most_events = 16;
-constexpr timespec between_looks = {.tv_sec = 0, .tv_nsec = 50'000};
+constexpr timespec between_waits = {.tv_sec = 0, .tv_nsec = 50'000};
 // How long a thread that ends a connection waits for one that turns interrupts on. The latter may
 // itself wait for a lock that the former has, so the wait must end.
 constexpr unsigned most_looks = 200;
@@ -88,7 +88,7 @@ void ReceiveInterrupts::forget() {
   // A call in progress is not removed.
   for (const auto change : changes) {
     while (rte_eth_dev_callback_unregister(port_, change, report_change, this) == -EAGAIN) {
-      ppoll(nullptr, 0, &between_looks, nullptr);
+      ppoll(nullptr, 0, &between_waits, nullptr);
     }
   }
 }
@@ -131,7 +131,7 @@ void ReceiveInterrupts::handle_change() {
   signal();
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (unsigned i = 0; i < most_looks && switching_.load(std::memory_order_acquire); ++i) {
-    ppoll(nullptr, 0, &between_looks, nullptr);
+    ppoll(nullptr, 0, &between_waits, nullptr);
   }
 }
 
