@@ -19,6 +19,8 @@ std::span<const std::byte> pages_of(std::span<const std::byte> memory) {
 ReadableMemory::ReadableMemory(Device& device) : device_(device) { granted_.reserve(most_granted); }
 
 ReadableMemory::~ReadableMemory() {
+  // A forked child shares the mappings with its parent, whose device goes on reading.
+  if (getpid() != maker_) return;
   for (const Range& range : mapped_) device_.unmap_pages(range.bytes());
 }
 

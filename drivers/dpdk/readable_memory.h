@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <mutex>
 #include <vector>
 
@@ -20,7 +22,7 @@ class ReadableMemory final : public DeviceReads {
     virtual void unmap_pages(std::span<const std::byte> pages) = 0;
   };
   explicit ReadableMemory(Device& device);
-  // Unmaps everything.
+  // Unmaps everything, except in a forked child.
   ~ReadableMemory() override;
 
   bool map(std::span<const std::byte> memory) override;
@@ -47,6 +49,7 @@ class ReadableMemory final : public DeviceReads {
     return {memory.data(), memory.data() + memory.size()};
   }
 
+  const pid_t maker_ = getpid();
   Device& device_;
   std::vector<Range> granted_;  // used by the thread that runs the port
   std::mutex mutex_;            // of the rest; not taken in a pass

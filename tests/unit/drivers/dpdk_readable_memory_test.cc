@@ -3,10 +3,12 @@
 
 #include "drivers/dpdk/readable_memory.h"
 
+#include <optional>
 #include <set>
 
 #include "base/region.h"
 #include "tests/catch.h"
+#include "tests/unit/child.h"
 
 namespace urma::test {
 namespace {
@@ -110,6 +112,17 @@ TEST_CASE("whatever is mapped in the end is unmapped") {
     REQUIRE(memory.map({region.data(), region.bytes()}));
   }
   CHECK(device.mapped.empty());
+}
+
+TEST_CASE("a forked child leaves what is mapped to its parent") {
+  MappingDevice device;
+  const Region region(1 << 16);
+  std::optional<ReadableMemory> memory(device);
+  REQUIRE(memory->map({region.data(), region.bytes()}));
+  CHECK(survives([&] {
+    memory.reset();
+    if (device.ranges == 0) abort();
+  }));
 }
 
 }  // namespace
