@@ -25,7 +25,6 @@ constexpr Duration between_questions = std::chrono::milliseconds(1);
 constexpr Duration most_unread = std::chrono::seconds(1);
 
 static_assert(most_header_bytes <= RTE_PKTMBUF_HEADROOM);
-static_assert(Station::most_message_bytes <= RTE_MBUF_DEFAULT_DATAROOM);
 
 std::byte* bytes_of(const rte_mbuf& buffer) {
   return static_cast<std::byte*>(buffer.buf_addr) + RTE_PKTMBUF_HEADROOM;
@@ -86,6 +85,7 @@ Station::Settings station_of(const Settings& settings, const Mac& mac) {
           .prefix_bits = derived ? derived_prefix : settings.prefix_bits,
           .gateway = settings.gateway,
           .port = settings.udp_port,
+          .ip_mtu = settings.ip_mtu,
           .vlan = settings.vlan,
           .dscp = settings.dscp,
           .entropy = settings.entropy};

@@ -92,7 +92,8 @@ Station::Station(const Settings& settings)
     : settings_(settings),
       header_bytes_(ethernet_bytes + (settings.vlan != 0 ? vlan_tag_bytes : 0) +
                     (is_ipv4() ? ipv4_bytes : ipv6_bytes) + udp_bytes),
-      messages_(std::make_unique<std::array<Message, most_messages>>()) {}
+      message_room_(ethernet_bytes + vlan_tag_bytes + settings.ip_mtu),
+      messages_(most_messages * message_room_) {}
 
 // ---- outwards
 
@@ -263,8 +264,7 @@ Station::Kind Station::take_neighbour(const EthernetHeader& ethernet, const IpHe
 
 std::span<const std::byte> Station::message() const {
   if (message_count_ == 0) return {};
-  const Message& message = (*messages_)[first_message_];
-  return {message.bytes.data(), message.size};
+  return {&messages_[first_message_ * message_room_], message_bytes_[first_message_]};
 }
 
 void Station::pop_message() {
@@ -273,17 +273,16 @@ void Station::pop_message() {
 }
 
 // Writes the Ethernet header of a message, and returns where the rest of the message goes. Returns
-// null if too many messages wait. The other host then repeats its question.
+// null if too many messages wait, whose hosts then repeat their questions, or if it is too large.
 std::byte* Station::begin_message(size_t bytes, const Mac& to, EtherType type) {
   const EthernetHeader header{
       .to = to, .from = settings_.mac, .vlan = settings_.vlan, .type = type};
-  if (message_count_ == most_messages || header.bytes() + bytes > most_message_bytes) {
-    return nullptr;
-  }
-  Message& message = (*messages_)[(first_message_ + message_count_++) % most_messages];
-  message.size = header.bytes() + bytes;
-  header.emit(message.bytes.data());
-  return message.bytes.data() + header.bytes();
+  if (message_count_ == most_messages || bytes > settings_.ip_mtu) return nullptr;
+  const size_t slot = (first_message_ + message_count_++) % most_messages;
+  std::byte* const out = &messages_[slot * message_room_];
+  message_bytes_[slot] = header.bytes() + bytes;
+  header.emit(out);
+  return out + header.bytes();
 }
 
 void Station::send_arp(uint16_t operation, const Mac& to, const Mac& target_mac,

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <span>
+#include <vector>
 
 #include "drivers/dpdk/headers.h"
 #include "drivers/dpdk/neighbours.h"
@@ -20,6 +21,7 @@ class Station {
     unsigned prefix_bits = 24;  // of IPv4 or IPv6; addresses with the same prefix are on the link
     Eid gateway{};              // all zeros if there is none
     uint16_t port = ub_port;    // UDP
+    uint32_t ip_mtu = 1500;     // the largest IP packet
     uint16_t vlan = 0;          // 0: untagged
     uint8_t dscp = 0;
     // Whether the UDP source port of a packet depends on its flow. The receiver must know that such
@@ -80,7 +82,6 @@ class Station {
 
   // ---- messages of the station's own, whole frames
 
-  static constexpr size_t most_message_bytes = 1518;
   // Returns the next one, or an empty span. It is valid until `pop_message`.
   std::span<const std::byte> message() const;
   void pop_message();
@@ -89,10 +90,6 @@ class Station {
 
  private:
   static constexpr size_t most_messages = 16;
-  struct Message {
-    std::array<std::byte, most_message_bytes> bytes;
-    size_t size = 0;
-  };
 
   bool on_link(const Eid& address) const;
   bool is_host(const Eid& address) const;
@@ -114,7 +111,9 @@ class Station {
   const Settings settings_;
   const size_t header_bytes_;
   Neighbours neighbours_;
-  std::unique_ptr<std::array<Message, most_messages>> messages_;
+  const size_t message_room_;
+  std::vector<std::byte> messages_;  // one behind the other, each with `message_room_`
+  std::array<size_t, most_messages> message_bytes_{};
   size_t first_message_ = 0;
   size_t message_count_ = 0;
 };

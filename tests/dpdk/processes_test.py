@@ -180,9 +180,10 @@ def check_kernel(names, before):
                          before[0])
         server.await_line("ready")
         if shutil.which("ping"):
-            done = in_namespace(names[1], f"ping -c 3 -i 0.2 -W 5 {address}")
-            if " 0% packet loss" not in done.stdout:
-                sys.exit(f"ping {address}: {done.stdout}")
+            for size in (56, 9000 - (48 if nodad else 28)):
+                done = in_namespace(names[1], f"ping -c 3 -i 0.2 -W 5 -M do -s {size} {address}")
+                if " 0% packet loss" not in done.stdout:
+                    sys.exit(f"ping -s {size} {address}: {done.stdout}")
         bracket = f"[{own}]" if nodad else own
         client = Process([f"udp:{bracket}", "write", f"[{address}]" if nodad else address],
                          before[1])

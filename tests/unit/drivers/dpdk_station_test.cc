@@ -259,34 +259,42 @@ TEST_CASE("a sum of parts of any size is that of all their bytes") {
   }
 }
 
+// Returns a request of ping from one station to the other, an IP packet of so many bytes.
+FrameBytes ping_between(const Station& from, const Station& to, size_t ip_bytes) {
+  const bool v6 = !from.is_ipv4();
+  drivers::dpdk::IpHeader ip{
+      .from = from.self().address,
+      .to = to.self().address,
+      .protocol = v6 ? drivers::dpdk::IpProtocol::icmpv6 : drivers::dpdk::IpProtocol::icmp};
+  ip.payload_bytes = ip_bytes - ip.bytes();
+  FrameBytes echo = bytes_like(ip.payload_bytes);
+  echo[0] = v6 ? std::byte{128} : std::byte{8};
+  echo[1] = echo[2] = echo[3] = std::byte{0};
+  InternetSum sum = v6 ? ip.pseudo_sum() : InternetSum();
+  const uint16_t checksum = sum.add(echo).checksum();
+  std::memcpy(&echo[2], &checksum, sizeof checksum);
+  const drivers::dpdk::EthernetHeader ethernet{
+      .to = to.settings().mac,
+      .from = from.settings().mac,
+      .type = v6 ? drivers::dpdk::EtherType::ipv6 : drivers::dpdk::EtherType::ipv4};
+  FrameBytes frame(ethernet.bytes() + ip.bytes());
+  ethernet.emit(frame.data());
+  ip.emit(&frame[ethernet.bytes()]);
+  frame.insert(frame.end(), echo.begin(), echo.end());
+  return frame;
+}
+
 TEST_CASE("ping is answered, once for each request, and never by more than fits") {
   for (const bool v6 : {false, true}) {
     Link link{settings_of(1, v6), settings_of(2, v6)};
     Station& b = link.stations[1];
-    FrameBytes echo = bytes_like(64);
-    echo[0] = v6 ? std::byte{128} : std::byte{8};
-    echo[1] = echo[2] = echo[3] = std::byte{0};
-    const drivers::dpdk::IpHeader ip{
-        .from = link.stations[0].self().address,
-        .to = b.self().address,
-        .payload_bytes = echo.size(),
-        .protocol = v6 ? drivers::dpdk::IpProtocol::icmpv6 : drivers::dpdk::IpProtocol::icmp};
-    InternetSum sum = v6 ? ip.pseudo_sum() : InternetSum();
-    const uint16_t checksum = sum.add(echo).checksum();
-    std::memcpy(&echo[2], &checksum, sizeof checksum);
-    FrameBytes frame(14 + ip.bytes());
-    drivers::dpdk::EthernetHeader{
-        .to = mac_of(2),
-        .from = mac_of(1),
-        .type = v6 ? drivers::dpdk::EtherType::ipv6 : drivers::dpdk::EtherType::ipv4}
-        .emit(frame.data());
-    ip.emit(frame.data() + 14);
-    frame.insert(frame.end(), echo.begin(), echo.end());
+    const size_t ip_header = v6 ? drivers::dpdk::ipv6_bytes : drivers::dpdk::ipv4_bytes;
+    FrameBytes frame = ping_between(link.stations[0], b, ip_header + 64);
     CHECK(b.take(frame, true, link.now).kind == Kind::answered);
     const FrameBytes answer(b.message().begin(), b.message().end());
     REQUIRE(answer.size() == frame.size());
-    CHECK(answer[14 + ip.bytes()] == (v6 ? std::byte{129} : std::byte{0}));
-    CHECK(std::equal(answer.end() - 60, answer.end(), echo.end() - 60));
+    CHECK(answer[14 + ip_header] == (v6 ? std::byte{129} : std::byte{0}));
+    CHECK(std::equal(answer.end() - 60, answer.end(), frame.end() - 60));
     for (int i = 0; i < 100; ++i) b.take(frame, true, link.now);
     size_t answers = 0;
     for (; !b.message().empty(); b.pop_message()) ++answers;
@@ -294,6 +302,26 @@ TEST_CASE("ping is answered, once for each request, and never by more than fits"
     frame.back() ^= std::byte{1};
     CHECK(b.take(frame, true, link.now).kind == Kind::checksum);
     CHECK(b.message().empty());
+  }
+}
+
+TEST_CASE("ping is answered up to the MTU") {
+  for (const bool v6 : {false, true}) {
+    for (const uint32_t mtu : {1280u, 1500u, 9000u}) {
+      Station::Settings settings = settings_of(2, v6);
+      settings.ip_mtu = mtu;
+      Link link{settings_of(1, v6), settings};
+      Station& b = link.stations[1];
+      const FrameBytes largest = ping_between(link.stations[0], b, mtu);
+      for (int i = 0; i < 20; ++i) {
+        CHECK(b.take(largest, true, link.now).kind == Kind::answered);
+        REQUIRE(b.message().size() == largest.size());
+        CHECK(std::equal(b.message().end() - 1000, b.message().end(), largest.end() - 1000));
+        b.pop_message();
+      }
+      b.take(ping_between(link.stations[0], b, mtu + 1), true, link.now);
+      CHECK(b.message().empty());
+    }
   }
 }
 
