@@ -145,17 +145,23 @@ Result<void> EtherDevice::make() {
   return {};
 }
 
+Error EtherDevice::too_few_queues(unsigned pairs) const {
+  const std::string_view key = pmd_.queues_argument;
+  const bool given = !key.empty() && !argument(settings_.arguments, key).empty();
+  return {Status::invalid_argument,
+          "dpdk: " + settings_.port + ": this port has " + std::to_string(pairs) +
+              " pairs of queues. Fix: " +
+              (given ? "leave the argument " + std::string(key) + "= of the port out"
+                     : "a smaller queues=")};
+}
+
 Result<void> EtherDevice::configure() {
   rte_eth_dev_info info{};
   if (const int code = rte_eth_dev_info_get(port_, &info); code != 0) {
     return failed(settings_, "no information", code);
   }
-  if (settings_.queues > std::min(info.max_rx_queues, info.max_tx_queues)) {
-    return Error{Status::invalid_argument,
-                 "dpdk: " + settings_.port + ": this port has " +
-                     std::to_string(std::min(info.max_rx_queues, info.max_tx_queues)) +
-                     " pairs of queues. Fix: a smaller queues="};
-  }
+  const unsigned pairs = std::min(info.max_rx_queues, info.max_tx_queues);
+  if (settings_.queues > pairs) return too_few_queues(pairs);
   rte_eth_conf conf{};
   facts_.sums_udp = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0;
   facts_.chains = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;

@@ -88,6 +88,7 @@ class EtherDevice final : public ReadableMemory::Device {
 
   Result<void> make();
   Result<void> configure();
+  Error too_few_queues(unsigned pairs) const;
   void close();
   Result<uint16_t> add_port();
   void in_turn(const std::function<void()>& call) const;

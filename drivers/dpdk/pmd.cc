@@ -37,18 +37,26 @@ constexpr Pmd pmds[] = {
      .most_ip_mtu = 9600,
      .takes_mac = true,
      .connects_by_interrupts = true,
-     .interrupts = true},
+     .interrupts = true,
+     .queues_argument = "queues"},
     {.name = "net_vhost",
      .any_mtu = true,
      .own_mac = false,
      .interrupts = true,
+     .queues_argument = "queues",
      .reads = Reads::at_once},
-    {.name = "net_af_packet", .any_mtu = true, .reads = Reads::at_once},
+    {.name = "net_af_packet",
+     .any_mtu = true,
+     .queues_argument = "qpairs",
+     .reads = Reads::at_once},
     // A buffer has to fit into a page. Chains arrive as garbage.
-    {.name = "net_af_xdp", .any_mtu = true, .most_ip_mtu = 3498, .dense = true},
+    {.name = "net_af_xdp",
+     .any_mtu = true,
+     .most_ip_mtu = 3498,
+     .queues_argument = "queue_count",
+     .dense = true},
     {.name = "net_ring", .any_mtu = true, .own_mac = false, .reads = Reads::when_received},
     {.name = "net_null", .any_mtu = true},
-    {.name = "net_tap", .any_mtu = true},
 };
 constexpr Pmd nic = {.name = "NIC", .real_speed = true, .reads = Reads::by_device};
 // It finds its server again only after a restart.
@@ -117,7 +125,14 @@ Result<std::string> port_arguments(const Settings& settings, const Pmd& pmd, con
                       " bytes, and mtu is " + std::to_string(settings.ip_mtu),
                   "a smaller mtu");
   }
+  if (settings.port.starts_with("net_tap")) {
+    return refuse("this kind of port installs a signal handler in the process",
+                  "net_af_packet0,iface=NAME with the name of the interface");
+  }
   std::string out = settings.arguments;
+  if (settings.queues > 1 && !pmd.queues_argument.empty()) {
+    add(out, pmd.queues_argument, std::to_string(settings.queues));
+  }
   if (pmd.takes_mac) add(out, "mac", mac_text(mac));
   const uint32_t frame = settings.ip_mtu + frame_overhead;
   if (pmd.name == "net_memif") {
@@ -182,6 +197,9 @@ std::string cure_for_port(const Settings& settings, const std::string& log) {
   }
   if (settings.port.starts_with("net_memif") || settings.port.starts_with("net_vhost")) {
     return "a socket path that this user may create and no other process uses";
+  }
+  if (says("larger than combined queue count")) {
+    return "a smaller queues=, or more queues of the interface (ethtool -L NAME combined N)";
   }
   if (says("Permission") || says("not permitted")) {
     return "run as root, or give this process CAP_NET_RAW and CAP_NET_ADMIN";

@@ -25,11 +25,11 @@ inline std::string virtio_user(const std::string& options = "") {
 }
 
 // A pair of memif on the same socket.
-inline std::string memif_server() {
-  return "dpdk:net_memif0,role=server,socket=" + socket_path() + "-m?ip=10.9.0.1/24";
+inline std::string memif_server(const std::string& options = "") {
+  return "dpdk:net_memif0,role=server,socket=" + socket_path() + "-m?ip=10.9.0.1/24" + options;
 }
-inline std::string memif_client() {
-  return "dpdk:net_memif1,role=client,socket=" + socket_path() + "-m?ip=10.9.0.2/24";
+inline std::string memif_client(const std::string& options = "") {
+  return "dpdk:net_memif1,role=client,socket=" + socket_path() + "-m?ip=10.9.0.2/24" + options;
 }
 
 // Returns the number of packet buffers that closed ports have lost.

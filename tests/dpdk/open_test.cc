@@ -32,6 +32,10 @@ TEST_CASE("ports that DPDK cannot make are refused with what DPDK says") {
   check_refused("dpdk:net_vhost0,iface=/none/sock?ip=10.9.0.1/24", Status::io_error, "socket");
 }
 
+TEST_CASE("a kind of port that installs a signal handler is refused") {
+  check_refused("dpdk:net_tap0?ip=10.9.0.1/24", Status::invalid_argument, "net_af_packet0");
+}
+
 TEST_CASE("a port, or an end of a pair, that is in use is refused") {
   const auto first = try_open_port("dpdk:net_null0?ip=10.9.0.1/24");
   REQUIRE(first.ok());
@@ -61,8 +65,9 @@ TEST_CASE("an MTU or a number of queues that the port does not have is refused")
       Status::invalid_argument, "bsize=9216");
   check_refused("dpdk:net_af_xdp0,iface=lo?ip=10.9.0.1/24&mtu=9000", Status::invalid_argument,
                 "a smaller mtu");
-  check_refused("dpdk:net_af_packet0,iface=lo?ip=10.9.0.1/24&queues=2", Status::invalid_argument,
-                "pairs of queues");
+  check_refused("dpdk:net_vhost0,queues=1,iface=" + socket_path() + "?ip=10.9.0.1/24&queues=2",
+                Status::invalid_argument, "leave the argument queues= of the port out");
+  check_refused(ring_end(0, "&queues=2"), Status::invalid_argument, "a smaller queues=");
   CHECK(lost_buffers() == 0);
 }
 

@@ -1,5 +1,9 @@
 // Peers that leave and return, and whole devices over ports of DPDK.
 
+#include <algorithm>
+#include <array>
+#include <string>
+#include <thread>
 #include <urma/urma.hpp>
 
 #include "tests/catch.h"
@@ -45,6 +49,60 @@ TEST_CASE("either side of a memif pair in one process may close and return") {
   }
   ports.a.reset();
   ports.b.reset();
+  CHECK(lost_buffers() == 0);
+}
+
+// Returns how many packets the port has counted as `name`, after 5 s at most.
+uint64_t counted(drivers::PacketPort& port, const std::string& name) {
+  const auto& metrics = port.facts().metrics;
+  const auto found = std::ranges::find(metrics, name, &ObservedMetric::name);
+  if (found == metrics.end()) return 0;
+  const auto at = static_cast<size_t>(found - metrics.begin());
+  std::array<uint64_t, drivers::PacketPort::most_metrics> values{};
+  const Time until = read_clock() + 5s;
+  while (values[at] == 0 && read_clock() < until) {
+    port.metrics(values);
+    std::this_thread::sleep_for(10ms);
+  }
+  return values[at];
+}
+
+// Returns how many of so many packets of different flows, sent from `a` one by one, arrive at `b`.
+int count_arrivals(PortPair& ports, int packets) {
+  int arrivals = 0;
+  for (int i = 0; i < packets; ++i) {
+    send_packet(ports, *ports.a, ports.b->facts().self, packet_of(300, static_cast<unsigned>(i)));
+    RxFrame frame;
+    size_t got = 0;
+    const Time until = read_clock() + 5s;
+    while (got == 0 && read_clock() < until) {
+      ports.a->receive({}, read_clock());
+      got = ports.b->receive({&frame, 1}, read_clock());
+    }
+    if (got == 1) ports.b->release({&frame, 1});
+    arrivals += static_cast<int>(got);
+  }
+  return arrivals;
+}
+
+TEST_CASE("packets pass through each of several pairs of queues, in both directions") {
+  const std::string two = "&queues=2&entropy=yes";
+  const bool memif = GENERATE(true, false);
+  {
+    PortPair ports(memif ? memif_server(two) : vhost(two),
+                   memif ? memif_client(two) : virtio_user(two));
+    drivers::PacketPort& counts = *ports.b;  // vhost has no counters of queues
+    for (int turn = 0; turn < 2; ++turn, std::swap(ports.a, ports.b)) {
+      REQUIRE(reaches(ports));
+      CHECK(count_arrivals(ports, 50) == 50);
+      CHECK(ports.a->facts().arms != memif);
+    }
+    const std::string end = memif ? "_packets" : "_good_packets";
+    for (const char* queue : {"rx_q0", "rx_q1", "tx_q0", "tx_q1"}) {
+      INFO(counts.facts().description << ", " << queue);
+      CHECK(counted(counts, "dpdk_" + (queue + end)) > 3);
+    }
+  }
   CHECK(lost_buffers() == 0);
 }
 
