@@ -30,11 +30,21 @@ int report_change(uint16_t, rte_eth_event_type, void* interrupts, void*) {
   return 0;
 }
 
+bool every_queue_has_descriptor(uint16_t port, uint16_t queues) {
+  for (uint16_t i = 0; i < queues; ++i) {
+    if (rte_eth_dev_rx_intr_ctl_q_get_fd(port, i) < 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-ReceiveInterrupts::~ReceiveInterrupts() {
-  for (const int descriptor : {event_, epoll_}) {
-    if (descriptor != none) ::close(descriptor);
+ReceiveInterrupts::~ReceiveInterrupts() { close(); }
+
+void ReceiveInterrupts::close() {
+  for (int* descriptor : {&event_, &epoll_}) {
+    if (*descriptor != none) ::close(*descriptor);
+    *descriptor = none;
   }
 }
 
@@ -62,6 +72,10 @@ void ReceiveInterrupts::add(int descriptor) const {
 
 void ReceiveInterrupts::watch(uint16_t port, uint16_t queues) {
   if (epoll_ == none) return;
+  // vhost before 22.11.2 has descriptors only while it has a peer. A thread that sleeps meanwhile
+  // would not notice its packets.
+  const bool first = queues_ == 0;
+  if (first && !every_queue_has_descriptor(port, queues)) return close();
   port_ = port;
   queues_ = queues;
   for (const auto change : changes) {

@@ -27,7 +27,8 @@ class ReceiveInterrupts {
   // The descriptor, or nothing before `open`. The other functions then do nothing.
   std::span<const int> descriptors() const;
 
-  // The port has been started.
+  // The port has been started. If its queues have no descriptors at the first start, no later one
+  // is watched either: threads then have to poll, and `descriptors` is empty.
   void watch(uint16_t port, uint16_t queues);
   // The port is to be stopped.
   void forget();
@@ -41,6 +42,7 @@ class ReceiveInterrupts {
   void handle_change();
 
  private:
+  void close();
   void signal();
   void add(int descriptor) const;
   void turn(bool on);
