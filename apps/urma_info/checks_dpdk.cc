@@ -10,8 +10,8 @@ namespace {
 
 // Two devices of one process, so that nothing outside of it is touched.
 constexpr const char* harmless_device = "dpdk:net_ring0,pair=doctor?ip=10.9.0.1/24";
-// As the driver wants them: fewer do not hold the buffers of one port.
-constexpr uint64_t enough_huge_pages = 64;
+// As the driver wants them: fewer may not hold the buffers of one port.
+constexpr uint64_t enough_huge_mib = 256;
 
 struct Nic {
   std::string address;  // 0000:3b:00.0
@@ -29,6 +29,21 @@ std::vector<Nic> nics(const Host& host) {
     }
   }
   return out;
+}
+
+// Returns the free bytes of huge pages of all sizes, in MiB.
+uint64_t free_huge_mib(const Host& host) {
+  constexpr std::string_view folder = "/sys/kernel/mm/hugepages";
+  constexpr std::string_view begin = "hugepages-";
+  uint64_t kib = 0;
+  for (const std::string& name : host.names(folder)) {
+    if (!name.starts_with(begin) || !name.ends_with("kB")) continue;
+    const std::string digits = name.substr(begin.size(), name.size() - begin.size() - 2);
+    const uint64_t pages =
+        host.number(fmt::format("{}/{}/free_hugepages", folder, name)).value_or(0);
+    kib += pages * parse_number(digits).value_or(0);
+  }
+  return kib / 1024;
 }
 
 // Returns the first file of VFIO that this user may not open, or an empty text.
@@ -58,17 +73,16 @@ Finding check_dpdk(const Host& host) {
   for (const Nic& nic : found) {
     list += fmt::format("{}{} (NUMA node {})", list.empty() ? "" : ", ", nic.address, nic.node);
   }
-  const uint64_t free =
-      host.number("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages").value_or(0);
-  if (free < enough_huge_pages) {
-    return fix(fmt::format("NICs of programs: {}; {} huge pages of 2M are free", list, free),
+  const uint64_t free = free_huge_mib(host);
+  if (free < enough_huge_mib) {
+    return fix(fmt::format("NICs of programs: {}; {}M of huge pages are free", list, free),
                "as root: sysctl vm.nr_hugepages=1024");
   }
   if (const std::string path = closed_file(host); !path.empty()) {
     return fix(fmt::format("NICs of programs: {}; this user may not open {}", list, path),
                fmt::format("as root: chown {} {}", host.uid, path));
   }
-  return ok(fmt::format("opens; NICs of programs: {}; {} huge pages of 2M are free", list, free));
+  return ok(fmt::format("opens; NICs of programs: {}; {}M of huge pages are free", list, free));
 }
 
 }  // namespace urma::apps::info

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <sstream>
@@ -25,21 +26,29 @@ namespace {
 
 // Without huge pages, EAL reserves all memory for buffers at once; it uses what is touched.
 constexpr const char* reserved_mb = "1024";
-// Fewer huge pages of 2 MiB than this do not hold the buffers of one port.
-constexpr long enough_huge_pages = 64;
+// Fewer bytes of huge pages than this may not hold the buffers of one port and what EAL needs.
+constexpr uint64_t enough_huge_bytes = 256 << 20;
+constexpr unsigned huge_page_kib[] = {64, 2048, 16384, 32768, 524288, 1048576};  // of any processor
 // An address that no NIC has. A list of allowed NICs, of which none exists, keeps EAL from taking
 // any, and does not keep it from adding one later, as --no-pci does.
 constexpr const char* no_nic = "ffff:ff:1f.7";
 constexpr unsigned most_processors = 128;  // those that EAL can name
 
-long free_huge_pages() {
-  constexpr const char* path = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
-  const int file = above_standard(::open(path, O_RDONLY | O_CLOEXEC));
+uint64_t free_huge_pages_of(unsigned kib) {
+  const std::string path =
+      "/sys/kernel/mm/hugepages/hugepages-" + std::to_string(kib) + "kB/free_hugepages";
+  const int file = above_standard(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file < 0) return 0;
   char text[32] = {};
   [[maybe_unused]] const ssize_t got = ::read(file, text, sizeof text - 1);
   ::close(file);
-  return std::atol(text);
+  return std::strtoull(text, nullptr, 10);
+}
+
+uint64_t free_huge_bytes() {
+  uint64_t sum = 0;
+  for (const unsigned kib : huge_page_kib) sum += free_huge_pages_of(kib) * kib * 1024;
+  return sum;
 }
 
 // Returns EAL's only lcore, on the processors on which the calling thread may run.
@@ -127,16 +136,18 @@ Result<void> Eal::init() {
   std::istringstream extra(given_);
   // EAL keeps pointers to its arguments, so they live as long as the process.
   static auto& words = *new std::vector<std::string>{"urma", "--no-telemetry", "--iova-mode=va",
-                                                     lcores(), "--log-level=*:warning"};
+                                                     "--log-level=*:warning"};
   for (std::string word; extra >> word;) words.push_back(word);
   const auto has = [&](std::string_view option) {
     return std::ranges::any_of(words, [&](const auto& word) { return word.starts_with(option); });
   };
+  const bool own_lcores = has("-l") || has("--lcores") || has("-c");
+  if (!own_lcores) words.push_back(lcores());
   const bool own_nics = has("-a") || has("--allow") || has("-b") || has("--no-pci");
   if (!own_nics) words.insert(words.end(), {"-a", no_nic});
   const bool own_memory = has("--no-huge") || has("--in-memory") || has("--huge") ||
                           has("--file-prefix") || has("--legacy-mem");
-  huge_pages_ = own_memory ? !has("--no-huge") : free_huge_pages() >= enough_huge_pages;
+  huge_pages_ = own_memory ? !has("--no-huge") : free_huge_bytes() >= enough_huge_bytes;
   if (!own_memory && huge_pages_) {
     // Memory in one file per size, because a vhost peer maps at most 8.
     words.insert(words.end(), {"--in-memory", "--single-file-segments"});

@@ -1,5 +1,6 @@
 #include "drivers/dpdk/mbuf_pool.h"
 
+#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 #include <rte_mbuf_pool_ops.h>
@@ -47,6 +48,14 @@ rte_mempool* make_pool(const char* name, uint32_t count, uint16_t room, bool den
   return pool;
 }
 
+// Returns what gives pools more memory.
+std::string cure_for_memory() {
+  const std::string more = rte_eal_has_hugepages() != 0
+                               ? "more huge pages (sysctl vm.nr_hugepages), or none: eal=--no-huge"
+                               : "more memory for EAL, as in eal=-m 2048";
+  return more + ", or fewer devices in this process";
+}
+
 uint64_t missing_in(const rte_mempool* pool) { return pool->size - rte_mempool_avail_count(pool); }
 
 }  // namespace
@@ -64,8 +73,7 @@ Result<MbufPool> MbufPool::make(const Shape& shape) {
   return Error{Status::no_resources, "dpdk: no memory for " + std::to_string(size - 1) +
                                          " packet buffers of " + std::to_string(shape.room) +
                                          " bytes: " + rte_strerror(rte_errno) +
-                                         ". Fix: more memory for EAL, as in eal=-m 2048, or fewer "
-                                         "devices in this process"};
+                                         ". Fix: " + cure_for_memory()};
 }
 
 MbufPool::~MbufPool() {

@@ -104,10 +104,12 @@ TEST_CASE("ports of DPDK: whether the driver is there, and what bound NICs need"
   bound.file("/sys/bus/pci/drivers/vfio-pci/0000:3b:00.0");
   bound.file("/sys/bus/pci/drivers/vfio-pci/new_id");
   bound.file("/sys/bus/pci/devices/0000:3b:00.0/numa_node", "1\n");
-  says(check_dpdk(bound.host), Level::fix, "0000:3b:00.0 (NUMA node 1); 0 huge pages",
+  says(check_dpdk(bound.host), Level::fix, "0000:3b:00.0 (NUMA node 1); 0M of huge pages",
        "sysctl vm.nr_hugepages");
-  bound.file("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "512\n");
-  says(check_dpdk(bound.host), Level::ok, "512 huge pages of 2M are free");
+  bound.file("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "127\n");
+  says(check_dpdk(bound.host), Level::fix, "254M of huge pages", "sysctl vm.nr_hugepages");
+  bound.file("/sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", "1\n");
+  says(check_dpdk(bound.host), Level::ok, "1278M of huge pages are free");
   bound.file("/dev/vfio/17");
   bound.closed.insert("/dev/vfio/17");
   says(check_dpdk(bound.host), Level::fix, "may not open /dev/vfio/17",
