@@ -47,7 +47,7 @@ def fingerprint(tree, header, compiler):
 def compile_alone(tree, header, compiler):
     """Returns None, or the first message of the compiler."""
     more = []
-    if "<rte_" in tree.text(header):
+    if any("<rte_" in tree.text(path) for path in closure(tree, header)):
         more = dpdk_flags()
         if not more:
             return None
