@@ -7,6 +7,7 @@ af_xdp, on a pair of veth between namespaces of this test's own; without root it
 KILLS is how often each side is killed; if it is given, nothing else is tested.
 """
 
+import atexit
 import os
 import pathlib
 import queue
@@ -31,6 +32,7 @@ class Process:
     def __init__(self, words, before=()):
         # Each is in the autogroup of this test, so that they yield to each other.
         self.process = subprocess.Popen([*before, PEER, *words], stdout=subprocess.PIPE, text=True)
+        atexit.register(self.process.kill)  # otherwise it would keep the output of this test open
         self.lines = queue.Queue()
         threading.Thread(target=self.read, daemon=True).start()
 
@@ -75,8 +77,10 @@ class Process:
 class Link:
     """The commands of both ends. The server is started first."""
 
-    def __init__(self, name, server, client, before=((), ()), kills=(True, True), mtu=9000):
+    def __init__(self, name, server, client, before=((), ()), kills=(True, True), mtu=9000,
+                 released_late=False):
         self.name, self.before, self.kills = name, before, kills
+        self.released_late = released_late
         # Packets of each size leave from the application's memory, where the port can do that.
         options = f"mtu={mtu}&gather=always"
         self.devices = (f"dpdk:{server}?ip={SERVER}/24&{options}",
@@ -84,9 +88,17 @@ class Link:
 
     def start(self, end):
         words = ["serve"] if end == 0 else ["write", SERVER]
-        process = Process([self.devices[end], *words], self.before[end])
-        process.await_line("ready")
-        return process
+        until = time.monotonic() + (10 if self.released_late else 0)
+        while True:
+            process = Process([self.devices[end], *words], self.before[end])
+            try:
+                process.await_line("ready")
+                return process
+            except SystemExit:
+                process.kill()
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.1)
 
     def count_sleeps(self):
         """Returns how often the threads of two processes that do nothing wake within 2 s."""
@@ -199,10 +211,12 @@ def remove_veth(names):
 
 
 def run_af_xdp(names, before):
-    """XDP needs a smaller MTU of the interfaces."""
+    """XDP needs a smaller MTU of the interfaces. The kernel frees the queue of a killed process a
+    little later, on a busy machine after its successor has asked for it."""
     for name, end in zip(names, ("va", "vb")):
         in_namespace(name, f"ip link set {end} mtu 1500")
-    Link("af_xdp", "net_af_xdp0,iface=va", "net_af_xdp0,iface=vb", before, mtu=1500).run(KILLS)
+    Link("af_xdp", "net_af_xdp0,iface=va", "net_af_xdp0,iface=vb", before, mtu=1500,
+         released_late=True).run(KILLS)
 
 
 def compare_sleeps(polled, signalled):
