@@ -53,8 +53,7 @@ bool advise_device(std::string& message) {
   return false;
 }
 
-// Replaces the cure of the message if it is the default cure of the status, which names
-// no command.
+// Replaces the cure of the message if it is the default cure of the status, which names no command.
 bool replace_cure(std::string& message, Status status, const std::string& cure) {
   const std::string general = std::string(fix) + std::string(describe(status).cure);
   if (!message.ends_with(general)) return false;

@@ -211,8 +211,8 @@ def remove_veth(names):
 
 
 def run_af_xdp(names, before):
-    """XDP needs a smaller MTU of the interfaces. The kernel frees the queue of a killed process a
-    little later, on a busy machine after its successor has asked for it."""
+    """XDP needs a smaller MTU of the interfaces. On a busy machine the queue of a
+    killed process was once not free when its successor asked for it."""
     for name, end in zip(names, ("va", "vb")):
         in_namespace(name, f"ip link set {end} mtu 1500")
     Link("af_xdp", "net_af_xdp0,iface=va", "net_af_xdp0,iface=vb", before, mtu=1500,
