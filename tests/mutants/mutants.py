@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Changes one line of the code at a time, in a copy, and checks that `ctest -L kill` fails.
 
-    tests/mutants/mutants.py [--only WORD] [--keep] [--copies N]    15 s for each on two cores
+    tests/mutants/mutants.py [--only WORD] [--keep] [--copies N]    30 s for each on two cores
     tests/mutants/mutants.py --check                     do all mutants still fit the code?
 """
 
 import argparse
-import concurrent.futures
 import os
 import pathlib
 import re
@@ -21,6 +20,7 @@ ROOT = HERE.parent.parent
 LIMIT_S = 60  # of the tests, at least
 SLOWNESS = 4  # How many times longer a mutant's tests may take than those of the code as it is.
 BUILD_LIMIT_S = 1800
+CORES = len(os.sched_getaffinity(0))
 TARGETS = ["packet_scripts", "loss_tests", "memory_tests", "gate_tests", "order_tests",
            "settle_tests", "control_tests", "fabric_tests", "forged_hints", "swarm"]
 DPDK = "drivers/dpdk/"  # Tested where DPDK is installed.
@@ -90,22 +90,53 @@ def try_one(tree, jobs, limit, number, path, is_now, must_not):
     return verdict.startswith("killed")
 
 
-def try_all(chosen, jobs, keep):
-    """Tries these mutants one by one in one copy of the tree. Returns how many survive."""
+def make_tree(tree):
+    """Builds a copy of the code. Returns how long tests may take there."""
+    copy_tree(tree)
+    if run(["cmake", "--preset", "dev"], tree, 300).returncode or build(tree, CORES).returncode:
+        sys.exit("the copy does not build. Fix: what the build of the tree says")
+    started = time.monotonic()
+    if not tests_pass(tree, BUILD_LIMIT_S):
+        sys.exit("the tests fail on the code as it is. Fix: ctest --preset dev -L kill")
+    return max(LIMIT_S, SLOWNESS * (time.monotonic() - started))
+
+
+def try_here(tree, limit, chosen, jobs):
+    """Tries the mutants in this tree, one by one. Returns how many survive."""
+    if not list((tree / "build/dev" / DPDK).glob("*.so")):
+        print("skipped: mutants of %s, because DPDK is not installed" % DPDK)
+        chosen = [mutant for mutant in chosen if not mutant[2].startswith(DPDK)]
+    return sum(not try_one(tree, jobs, limit, number, path, is_now, must_not)
+               for number, _, path, is_now, must_not in chosen)
+
+
+def try_in_copies(tree, limit, chosen, copies):
+    """Tries the mutants in copies of the built tree, at the same time. A build refers to the folder
+    that it was made in, so a process for each copy sees its copy there, by a mount of its own."""
+    tried = []
+    for i in range(copies):
+        copy = "%s.%d" % (tree, i)
+        run(["cp", "-a", tree, copy], ROOT, 600)
+        tried.append(subprocess.Popen(
+            ["unshare", "--mount", "--map-root-user", "sh", "-c",
+             'mount --bind "$0" "$1" && shift && exec "$@"', copy, tree, sys.executable, "-B",
+             __file__, "--tree", tree, "--limit", str(limit),
+             "--jobs", str(max(1, CORES // copies)),
+             "--lines", ",".join(str(mutant[0]) for mutant in chosen[i::copies])]))
+    survivors = sum(one.wait() for one in tried)
+    for i in range(copies):
+        shutil.rmtree("%s.%d" % (tree, i), ignore_errors=True)
+    return survivors
+
+
+def try_all(chosen, copies, keep):
+    """Returns how many survive."""
     tree = pathlib.Path(tempfile.mkdtemp(prefix="urma-mutants-"))
     try:
-        copy_tree(tree)
-        if run(["cmake", "--preset", "dev"], tree, 300).returncode or build(tree, jobs).returncode:
-            sys.exit("the copy does not build. Fix: what the build of the tree says")
-        if not list((tree / "build/dev" / DPDK).glob("*.so")):
-            print("skipped: mutants of %s, because DPDK is not installed" % DPDK)
-            chosen = [mutant for mutant in chosen if not mutant[2].startswith(DPDK)]
-        started = time.monotonic()
-        if not tests_pass(tree, BUILD_LIMIT_S):
-            sys.exit("the tests fail on the code as it is. Fix: ctest --preset dev -L kill")
-        limit = max(LIMIT_S, SLOWNESS * (time.monotonic() - started))
-        return sum(not try_one(tree, jobs, limit, number, path, is_now, must_not)
-                   for number, _, path, is_now, must_not in chosen)
+        limit = make_tree(tree)
+        if copies > 1:
+            return try_in_copies(tree, limit, chosen, copies)
+        return try_here(tree, limit, chosen, CORES)
     finally:
         if keep:
             print(tree)
@@ -113,28 +144,36 @@ def try_all(chosen, jobs, keep):
             shutil.rmtree(tree)
 
 
-def main():
+def parse_options():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="",
                         help="mutants of a heading, file or line with this in it")
     parser.add_argument("--keep", action="store_true", help="leave the copy, and say where it is")
-    parser.add_argument("--copies", type=int, default=1, help="try so many at a time")
+    parser.add_argument("--copies", type=int, default=1,
+                        help="try so many at a time, if the kernel allows mounts")
     parser.add_argument("--check", action="store_true", help="change nothing")
-    options = parser.parse_args()
+    parser.add_argument("--lines", default="", help="mutants of these lines of mutants.txt")
+    for of_a_copy in ("--tree", "--limit", "--jobs"):
+        parser.add_argument(of_a_copy, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main():
+    options = parse_options()
+    lines = {int(line) for line in options.lines.split(",") if line}
+    chosen = [mutant for mutant in mutants() if options.only in "".join(mutant[1:4])
+              and (not lines or mutant[0] in lines)]
+    if options.tree:
+        return try_here(pathlib.Path(options.tree), float(options.limit), chosen,
+                        int(options.jobs))
     wrong = list(misfits(ROOT))
     for problem in wrong:
         print(problem)
     if wrong or options.check:
         print("%d mutants, %d do not fit" % (len(list(mutants())), len(wrong)))
         return 1 if wrong else 0
-    chosen = [mutant for mutant in mutants() if options.only in "".join(mutant[1:4])]
-    copies = max(1, min(options.copies, len(chosen)))
-    jobs = max(1, len(os.sched_getaffinity(0)) // copies)
-    with concurrent.futures.ThreadPoolExecutor(copies) as pool:
-        tried = [pool.submit(try_all, chosen[i::copies], jobs, options.keep)
-                 for i in range(copies)]
-        survivors = sum(part.result() for part in tried)
+    survivors = try_all(chosen, min(options.copies, len(chosen)), options.keep)
     print("%d survive" % survivors)
     return 1 if survivors else 0
 
