@@ -117,8 +117,8 @@ class SentWindow {
   // copy.
   bool may_answer(const Packet& packet, Duration since, const AnswerTimes& answer) const;
   struct Findings;
-  // These find out what the acknowledgement of a packet shows that was sent more than once, or
-  // once, and that last left `since` ago. `lost`: it was taken for lost.
+  // These find out what an acknowledgement shows: of a packet that was sent more than once, or of
+  // one that was sent once. Its last copy left `since` ago. `lost`: it was taken for lost.
   void learn_from_repeated(const Packet& packet, Duration since, bool lost,
                            const AnswerTimes& answer, Time now, Findings& found);
   void learn_from_single(const Packet& packet, Psn psn, Duration since, Time now, Findings& found);

@@ -163,7 +163,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, const R
                     Time now, PacketSink& sink) {
   ++counters_.acks_received;
   ParsedAck ack;
-  if (!ack.assign(header, rest, sent_.first())) {
+  if (!ack.assign(header, rest, frame, sent_.first())) {
     ++counters_.malformed;
     return;
   }
@@ -172,8 +172,6 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, const R
     return;
   }
   hear(now);
-  if (const auto signal = signal_of(frame.cci, frame.switch_queue))
-    ack.queue = signal->switch_queue;
   handle_ack(ack, now, sink);
   URMA_PARANOID_ASSERT(sent_.check(pools().sent), "the sent window's counters are its packets'");
 }
@@ -355,7 +353,8 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
   return plan.count;
 }
 
-uint16_t Tp::depart(uint8_t route, const congestion::Sent& packet) {
+inline uint16_t Tp::depart(const Plan& plan, uint8_t route, const congestion::Sent& packet) {
+  if (!plan.paced) return 0;
   const congestion::Signal asked = pacer_.depart(routes(), route, packet);
   return has_answers(reports_taken_.form()) ? cci_with(asked) : uint16_t{0};
 }
@@ -379,12 +378,12 @@ void Tp::plan_lost(Plan& plan, Time now) {
       return;
     }
     at->route = routes().pick(at->bytes, now) & 0x7f;
-    const uint16_t cci = plan.paced ? depart(at->route, {.now = now,
-                                                         .number = psn.value,
-                                                         .bytes = at->bytes,
-                                                         .again = true,
-                                                         .inflight_bytes = inflight})
-                                    : uint16_t{0};
+    const uint16_t cci = depart(plan, at->route,
+                                {.now = now,
+                                 .number = psn.value,
+                                 .bytes = at->bytes,
+                                 .again = true,
+                                 .inflight_bytes = inflight});
     inflight += at->bytes;
     plan.bytes_again += at->bytes;
     if (at->copies < UINT8_MAX) ++at->copies;
@@ -419,12 +418,12 @@ void Tp::plan_new(Plan& plan, Time now) {
                                              .last = pulling_.next + 1 == pulling_.packets},
                                             now, pools().sent);
     if (packet == nullptr) return;
-    const uint16_t cci = plan.paced ? depart(pulling_.route, {.now = now,
-                                                              .number = psn.value,
-                                                              .bytes = bytes,
-                                                              .again = false,
-                                                              .inflight_bytes = inflight})
-                                    : uint16_t{0};
+    const uint16_t cci = depart(plan, pulling_.route,
+                                {.now = now,
+                                 .number = psn.value,
+                                 .bytes = bytes,
+                                 .again = false,
+                                 .inflight_bytes = inflight});
     plan.add(*packet, psn, false, cci);
     if (++pulling_.next == pulling_.packets) pulling_.packets = 0;
   }
@@ -457,12 +456,12 @@ void Tp::plan_keep_alive(Plan& plan, Time now) {
                   .last = true},
                  now, pools().sent);
   if (packet == nullptr) return;
-  const uint16_t cci = plan.paced ? depart(packet->route, {.now = now,
-                                                           .number = psn.value,
-                                                           .bytes = header_allowance,
-                                                           .again = false,
-                                                           .inflight_bytes = inflight})
-                                  : uint16_t{0};
+  const uint16_t cci = depart(plan, packet->route,
+                              {.now = now,
+                               .number = psn.value,
+                               .bytes = header_allowance,
+                               .again = false,
+                               .inflight_bytes = inflight});
   plan.add(*packet, psn, false, cci);
 }
 

@@ -124,8 +124,8 @@ class Tp final : public PacketChannel {
   // Returns whether a packet waits, and windows permit it. New ones wait for lost ones.
   bool can_send(Time now) const;
   bool can_send_new(Time now) const;
-  // A packet of a paced channel is about to leave. Returns its CCI.
-  uint16_t depart(uint8_t route, const congestion::Sent& packet);
+  // A packet of the burst is about to leave. Returns its CCI.
+  uint16_t depart(const Plan& plan, uint8_t route, const congestion::Sent& packet);
   [[gnu::cold]] void plan_lost(Plan& plan, Time now);
   void plan_new(Plan& plan, Time now);
   [[gnu::cold]] void plan_keep_alive(Plan& plan, Time now);

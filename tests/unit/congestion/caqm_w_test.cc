@@ -362,7 +362,7 @@ TEST_CASE("marks keep a port from marking, not from granting what is idle afterw
   CHECK(granted > 90);
 }
 
-TEST_CASE("a packet that asks for nothing, such as an acknowledgement, is not marked in vain") {
+TEST_CASE("a packet that asks for nothing is not marked, because its sender would ignore that") {
   CaqmWMeter meter(gigabyte_port);
   Time now{};
   drain(meter, now, 200, 60'000, 0, [](const Signal&) {});

@@ -12,8 +12,9 @@ namespace {
 constexpr uint32_t trunk_port = 3;
 
 // A switch with hosts at ports 0 to 2, and a trunk at port 3 that leads to the addresses from 10.
-Switch switch_with_trunk() {
-  Switch at = switch_of_hosts({.ports = 4, .lanes = 2, .packet_bytes = 1000, .hops = 4});
+Switch switch_with_trunk(const SwitchSettings& settings = {
+                             .ports = 4, .lanes = 2, .packet_bytes = 1000, .hops = 4}) {
+  Switch at = switch_of_hosts(settings);
   at.routes().detach(trunk_port + 1);
   at.connect(trunk_port, {.bytes_per_second = 1'000'000'000, .host = false});
   const uint16_t trunk[] = {trunk_port};
@@ -309,12 +310,8 @@ Packet overload(Switch& at, uint32_t to) {
 TEST_CASE("the meter of a port marks packets as congested, at a host's port as the last hop") {
   for (const char* meter : {"caqm_r", "caqm_w"}) {
     INFO(meter);
-    Switch at = switch_of_hosts(
-        {.ports = 4, .addresses = 16, .packet_bytes = 4096, .meter = meter, .seed = 1});
-    at.routes().detach(trunk_port + 1);
-    at.connect(trunk_port, {.bytes_per_second = 1'000'000'000, .host = false});
-    const uint16_t trunk[] = {trunk_port};
-    at.routes().set(10, 10, trunk);
+    Switch at = switch_with_trunk(
+        {.ports = 4, .addresses = 20, .packet_bytes = 4096, .meter = meter, .seed = 1});
     for (const uint32_t port : {1u, trunk_port}) {
       const Packet last = overload(at, port == trunk_port ? 10 : port + 1);
       CHECK(last.signal.switched);
@@ -331,12 +328,8 @@ TEST_CASE("a port with a meter ignores answers that a host forged, and keeps tho
       .congested = true, .last_hop = true, .hint = 7, .switch_queue = 9};
   for (const char* meter : {"caqm_r", "caqm_w"}) {
     INFO(meter);
-    Switch at = switch_of_hosts(
-        {.ports = 4, .addresses = 16, .packet_bytes = 4096, .meter = meter, .seed = 1});
-    at.routes().detach(trunk_port + 1);
-    at.connect(trunk_port, {.bytes_per_second = 1'000'000'000, .host = false});
-    const uint16_t trunk[] = {trunk_port};
-    at.routes().set(10, 10, trunk);
+    Switch at = switch_with_trunk(
+        {.ports = 4, .addresses = 20, .packet_bytes = 4096, .meter = meter, .seed = 1});
     Packet of_host = packet_to(1, 0, 64);
     of_host.signal = forged;
     CHECK(at.arrive(of_host, 0, at_ns(0)).drop == Drop::none);
