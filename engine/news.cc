@@ -144,8 +144,9 @@ constexpr NewsKind kinds[] = {
     {warning, "dropped_malformed", counted<&Statistics::dropped_malformed>,
      [](const Snapshot&, uint64_t count) {
        return some(count, "packet") +
-              "dropped with invalid content. Fix: use one version on all hosts; if you do already, "
-              "capture such packets (pcap) to find their sender";
+              "dropped with invalid content, or taken without a CCI that was not agreed on. Fix: "
+              "use one version on all hosts; if you do already, capture such packets (pcap) to "
+              "find their sender";
      }},
     {warning, "dropped_other", counted<&Statistics::dropped_other>,
      [](const Snapshot&, uint64_t count) {

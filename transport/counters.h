@@ -31,7 +31,7 @@ struct Counters {
   uint64_t notifications = 0;      // of congestion
   // Packets dropped, by reason.
   uint64_t bad_icrc = 0;
-  uint64_t malformed = 0;
+  uint64_t malformed = 0;  // or taken without its CCI, which was not agreed on
   uint64_t unknown_channel = 0;
   uint64_t wrong_source = 0;  // the source address does not match the claimed EID
   uint64_t invalid_psn = 0;

@@ -81,7 +81,7 @@ void RtpIngress::take_for_channel(const Rtph& header, std::span<const std::byte>
       if (tp->routes().any_news()) links_.report_paths(*peers_.find(tp->peer()));
       return;
     case TpOpcode::congestion:
-      return tp->handle_notification(rest, now);
+      return tp->handle_notification(rest, frame, now);
     default:
       return ignore(counters_.malformed);
   }

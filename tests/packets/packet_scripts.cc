@@ -365,9 +365,10 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
   }
 
   // Handles the lines "in ack 3", "in nak 4" and "in sack 3 max 9 bits 64 5 7-9". With the words
-  // "report BYTES MARKED" and those about congestion at the end, the packet has a CETPH; with
-  // "short", half of one.
+  // "report BYTES MARKED" and those about congestion, the packet has a CETPH; with "short", half of
+  // one. "cci" and words about congestion at the end are the CCI of the packet itself.
   void take_ack(std::vector<std::string> words) {
+    const RxFrame frame = take_cci(words);
     const auto at = std::find(words.begin(), words.end(), "report");
     std::vector<std::byte> rest;
     const bool reports = at != words.end();
@@ -391,7 +392,18 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
       ++counters_.malformed;
       return;
     }
-    tp_.handle_ack(*Rtph::parse(bytes), rest, {}, now_, *this);
+    tp_.handle_ack(*Rtph::parse(bytes), rest, frame, now_, *this);
+  }
+
+  // Removes the word "cci" and those behind it. Returns what a switch has written on a packet with
+  // this CCI.
+  RxFrame take_cci(std::vector<std::string>& words) const {
+    const auto at = std::find(words.begin(), words.end(), "cci");
+    if (at == words.end()) return {};
+    CongestionWords cci = words_of(words, static_cast<size_t>(at - words.begin()) + 1, {}, 0xff);
+    cci.any = true;
+    words.erase(at, words.end());
+    return {.cci = cci.cci(), .switch_queue = static_cast<uint8_t>(cci.queue)};
   }
 
   bool is_rate() const { return script_.reports == ReportForm::rate; }
@@ -415,13 +427,15 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
     return {bytes.begin(), bytes.begin() + (has(words, "short") ? 4 : 8)};
   }
 
-  // Handles the lines "in cnp severe" and "in cnp minor", each with "loc" or without.
-  void take_notification(const std::vector<std::string>& words) {
+  // Handles the lines "in cnp severe" and "in cnp minor", each with "loc" or without, and a CCI as
+  // acknowledgements have.
+  void take_notification(std::vector<std::string> words) {
+    const RxFrame frame = take_cci(words);
     const bool severe = words[2] == "severe";
     if (!severe && words[2] != "minor") fail("a CNP has no such mark. Fix: severe or minor");
     std::array<std::byte, 16> bytes{};
     bytes[0] = static_cast<std::byte>((severe ? 3 : 1) << 6 | has(words, "loc") << 5);
-    tp_.handle_notification(bytes, now_);
+    tp_.handle_notification(bytes, frame, now_);
   }
 
   std::vector<std::byte> saetph(const std::vector<std::string>& words, uint64_t psn) const {

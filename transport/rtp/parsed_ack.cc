@@ -1,19 +1,16 @@
 #include "transport/rtp/parsed_ack.h"
 
 #include "transport/rtp/loss.h"
-#include "wire/cci.h"
 
 namespace urma::transport {
 
-bool ParsedAck::assign(const Rtph& header, std::span<const std::byte> rest, const RxFrame& frame,
-                       Psn first) {
+bool ParsedAck::assign(const Rtph& header, std::span<const std::byte> rest, Psn first) {
   negative =
       header.status == static_cast<uint8_t>(TpStatus::completer_error) && header.info == psn_error;
   // UB 4.3.7, UB 4.3.8: TPACK.PSN is the last packet received in order, TPNAK.PSN the first one
   // that is missing.
   through = Psn::unwrap(first, header.psn);
   if (negative) through = through - 1;
-  if (const auto signal = signal_of(frame.cci, frame.switch_queue)) queue = signal->switch_queue;
   const auto opcode = static_cast<TpOpcode>(header.opcode);
   if (opcode == TpOpcode::ack_cc || opcode == TpOpcode::selective_ack_cc) {
     if (rest.size() < LdcpCetph::size) return false;

@@ -4,7 +4,6 @@
 #include <span>
 
 #include "wire/cetph.h"
-#include "wire/frame.h"
 #include "wire/tp_headers.h"
 
 namespace urma::transport {
@@ -17,11 +16,11 @@ struct ParsedAck {
   // A TPSACK: which packets after `through` have arrived.
   std::optional<Saetph> selective;
   std::optional<HeaderView<LdcpCetph::size>> congestion;  // the report of congestion, if any
-  uint8_t queue = 0;                                      // UBQ of its packet
+  uint8_t queue = 0;                                      // UBQ of its packet; Tp sets it
 
-  // Parses an acknowledgement. `rest` follows the RTPH in `frame`; `first`: the oldest packet that
-  // is not retired. Returns false if the acknowledgement is malformed.
-  bool assign(const Rtph& header, std::span<const std::byte> rest, const RxFrame& frame, Psn first);
+  // Parses an acknowledgement. `rest` follows the RTPH; `first`: the oldest packet that is not
+  // retired. Returns false if the acknowledgement is malformed.
+  bool assign(const Rtph& header, std::span<const std::byte> rest, Psn first);
   // Returns the last packet on which it reports.
   Psn reported() const;
 };

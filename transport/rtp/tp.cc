@@ -20,6 +20,16 @@ constexpr uint32_t most_questions = 64;
 
 constexpr SliceRef no_slice{};
 
+// Returns what switches say on this packet, if that was agreed on in this form. Any other CCI but 0
+// is counted and ignored.
+congestion::Signal signal_on(const RxFrame& frame, ReportForm form, Counters& counters) {
+  if (frame.cci == 0) return {};
+  std::optional<congestion::Signal> signal;
+  if (has_answers(form)) signal = signal_of(frame.cci, frame.switch_queue);
+  if (!signal) ++counters.malformed;
+  return signal.value_or(congestion::Signal{});
+}
+
 LossDetection::Times times_of(ChannelRoutes routes, const Waits& waits, Duration rtt) {
   return {rtt, routes.spread(waits, rtt)};
 }
@@ -132,17 +142,15 @@ size_t Tp::view(std::span<ChannelView> out, Time now) const {
 bool Tp::handle_data(const Rtph& header, const RxFrame& frame, Time now) {
   hear(now);
   switch (receipts_.receive(header, mode_, now, pools().bitmaps)) {
-    case Receipts::Arrival::fresh:
+    case Receipts::Arrival::fresh: {
       if (receipts_.has_hole()) ++counters_.out_of_order;
+      const auto signal = signal_on(frame, reports_given_.form(), counters_);
       if (reports_given_.any()) {
         if (frame.ecn == Ecn::ce) ++counters_.marked;
-        const auto signal = signal_of(frame.cci, frame.switch_queue);
-        routes()
-            .reports()
-            .given(reports_given_)
-            .add(frame.bytes, frame.ecn, now, signal.value_or(congestion::Signal{}));
+        routes().reports().given(reports_given_).add(frame.bytes, frame.ecn, now, signal);
       }
       return true;
+    }
     case Receipts::Arrival::duplicate:
       ++counters_.duplicates;
       return false;
@@ -163,7 +171,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, const R
                     Time now, PacketSink& sink) {
   ++counters_.acks_received;
   ParsedAck ack;
-  if (!ack.assign(header, rest, frame, sent_.first())) {
+  if (!ack.assign(header, rest, sent_.first())) {
     ++counters_.malformed;
     return;
   }
@@ -172,6 +180,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, const R
     return;
   }
   hear(now);
+  ack.queue = signal_on(frame, reports_taken_.form(), counters_).switch_queue;
   handle_ack(ack, now, sink);
   URMA_PARANOID_ASSERT(sent_.check(pools().sent), "the sent window's counters are its packets'");
 }
@@ -246,12 +255,14 @@ inline void Tp::note_acknowledged(const SentWindow::Acknowledgement& news, uint6
   routes().update_windows(false, now, feedback);
 }
 
-void Tp::handle_notification(std::span<const std::byte> rest, Time now) {
+void Tp::handle_notification(std::span<const std::byte> rest, const RxFrame& frame, Time now) {
   if (reports_taken_.form() != ReportForm::cnp || rest.size() < CnpCetph::size) {
     ++counters_.malformed;
     return;
   }
   hear(now);
+  // No form of reports has both CNPs and a CCI.
+  (void)signal_on(frame, ReportForm::cnp, counters_);
   ++counters_.notifications;
   const auto cnp = CnpCetph::parse(rest.first<CnpCetph::size>());
   if (cnp.congestion == CnpCetph::Congestion::none) return;

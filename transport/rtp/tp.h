@@ -72,7 +72,8 @@ class Tp final : public PacketChannel {
   void handle_ack(const Rtph& header, std::span<const std::byte> rest, const RxFrame& frame,
                   Time now, PacketSink& sink);
   // Handles a CNP.
-  [[gnu::cold]] void handle_notification(std::span<const std::byte> rest, Time now);
+  [[gnu::cold]] void handle_notification(std::span<const std::byte> rest, const RxFrame& frame,
+                                         Time now);
 
   // PacketChannel. Lost packets leave first, then answers, then requests.
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) override;

@@ -105,7 +105,8 @@ constexpr Metric metrics[] = {
      "Packets dropped because of a wrong ICRC: damaged on the way, or not of this protocol.",
      &S::dropped_icrc},
     {"dropped_malformed", "packets", total, packets,
-     "Packets dropped because their content is invalid, although their ICRC is correct.",
+     "Packets dropped because their content is invalid, although their ICRC is correct; or taken "
+     "without their CCI, which the channel has not agreed on.",
      &S::dropped_malformed},
     {"dropped_unknown_channel", "packets", total, packets,
      "Packets dropped because their channel does not exist, or no longer exists.",

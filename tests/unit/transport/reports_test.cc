@@ -710,17 +710,57 @@ TEST_CASE("an acknowledgement asks switches for nothing unless its receiver read
   }
 }
 
-TEST_CASE("a CCI that was not negotiated has no effect") {
-  ReportingPair pair(reporting_end(0, reads_loss), reporting_end(1, reads_loss));
-  pair.left.offer(transport::Class::request, 1024);
+// No control of these, on data or on what answers it, reads a CCI.
+TEST_CASE("a CCI that was not agreed on is counted, and has no effect") {
+  constexpr uint16_t answer = 0x0780;
+  for (const auto* kind : {&reads_loss, &reads_marks, &reads_notes}) {
+    INFO(kind->name);
+    ReportingPair pair(reporting_end(0, *kind), reporting_end(1, reads_loss));
+    pair.left.offer(transport::Class::request, 1024);
+    auto burst = pair.sent_by(pair.left);
+    CHECK(burst.at(0).cci == 0);
+    burst[0].cci = answer;
+    burst[0].ecn = urma::marked(burst[0].ecn);
+    pair.arrive(pair.right, burst[0]);
+    CHECK(pair.right.transport.counters().malformed == 1);
+    pair.arrive(pair.right, burst[0]);  // counted as a duplicate
+    CHECK(pair.right.transport.counters().malformed == 1);
+    pair.now += 1ms;
+    auto answers = pair.sent_by(pair.right);
+    const bool notifies = kind == &reads_notes;
+    REQUIRE(answers.size() == 1);
+    CHECK(answers[0].opcode() == (notifies ? 8 : kind == &reads_loss ? 2 : 3));
+    if (notifies) answers.push_back(pair.sent_by(pair.right).at(0));
+    for (Carried& one : answers) {
+      one.cci = answer;
+      one.switch_queue = 63;
+      pair.arrive(pair.left, one);
+    }
+    CHECK(pair.left.transport.counters().malformed == answers.size());
+    CHECK(pair.left.finished());
+    CHECK(told.ack_queue == 0);
+  }
+}
+
+TEST_CASE("a CCI of another mode, or which no switch may edit, is counted, and has no effect") {
+  ReportingPair pair(reporting_end(0, reads_increases), reporting_end(1, reads_loss));
+  pair.left.offer(transport::Class::request, 3 * 1024);
   auto burst = pair.sent_by(pair.left);
-  CHECK(burst.at(0).cci == 0);
-  burst[0].cci = 0xffff;
-  pair.arrive(pair.right, burst[0]);
+  REQUIRE(burst.size() == 3);
+  burst[0].cci = cci_of(FecnCci{.fecn = Fecn::severe});
+  burst[1].cci = cci_of(CaqmCci{.switched = true, .congested = true});
+  burst[2].cci = 0;  // as behind a link that carries none
+  for (const Carried& one : burst) pair.arrive(pair.right, one);
+  CHECK(pair.right.transport.counters().malformed == 2);
   pair.now += 1ms;
-  const auto acks = pair.sent_by(pair.right);
-  REQUIRE(acks.size() == 1);
-  CHECK(acks[0].opcode() == 2);
+  Carried ack = pair.sent_by(pair.right).at(0);
+  ack.cci = cci_of(FecnRttCci{.timestamp = 1023, .fecn = Fecn::severe});
+  ack.switch_queue = 9;
+  pair.arrive(pair.left, ack);
+  CHECK(pair.left.transport.counters().malformed == 1);
+  CHECK(pair.left.finished());
+  CHECK(told.marked_packets == 0);
+  CHECK(told.ack_queue == 0);
 }
 
 // Runs the timers of the left end until its next packets leave. Returns how many leave, and fails
