@@ -488,7 +488,9 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
       if (frame.cci != 0) flags += CongestionWords::of_cci(frame.cci).text();
       return note_number("out data", psn, flags);
     }
-    if (opcode == 8) return note("out cnp " + std::to_string(big_endian(&bytes[16], 1) >> 6));
+    const std::string cci =
+        frame.cci == 0 ? "" : " cci" + CongestionWords::of_cci(frame.cci).text();
+    if (opcode == 8) return note("out cnp " + std::to_string(big_endian(&bytes[16], 1) >> 6) + cci);
     std::string report;
     if (opcode == 3 || opcode == 6) {
       report = report_of(bytes);
@@ -498,10 +500,10 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
     const std::string number = psn == 0xffffff ? "-1" : std::to_string(psn);
     const uint64_t status = big_endian(&bytes[12], 1);
     if (opcode == 2 || opcode == 3) {
-      return note((status == 3 << 5 ? "out nak " : "out ack ") + number + report);
+      return note((status == 3 << 5 ? "out nak " : "out ack ") + number + report + cci);
     }
     if (opcode != 5 && opcode != 6) fail("a packet of opcode " + std::to_string(opcode) + " left");
-    note("out sack " + number + bits_of(bytes, psn) + report);
+    note("out sack " + number + bits_of(bytes, psn) + report + cci);
   }
 
   std::string report_of(const std::vector<std::byte>& bytes) const {
