@@ -243,8 +243,10 @@ inline void Tp::note_acknowledged(const SentWindow::Acknowledgement& news, uint6
   if (news.in_vain) pacer_.handle(congestion::Spurious{.now = now});
   add_to(spurious_, news.spurious);
   if (news.bytes == 0 && feedback == nullptr) return;
-  // In virtual time an answer may take no time, but to a controller zero means no sample.
-  const Duration sample = news.rtt ? std::max(*news.rtt, Duration(1)) : Duration{};
+  // If switches tell of their queues, a round trip without their answer would look like a queue
+  // elsewhere. In virtual time an answer may take no time, but zero means no sample.
+  const bool known = feedback != nullptr || !has_answers(reports_taken_.form());
+  const Duration sample = news.rtt && known ? std::max(*news.rtt, Duration(1)) : Duration{};
   pacer_.handle(congestion::Acknowledged{.now = now,
                                          .rtt = rtt(),
                                          .bytes = news.bytes,
