@@ -91,14 +91,19 @@ Station::Settings station_of(const Settings& settings, const Mac& mac) {
           .entropy = settings.entropy};
 }
 
-// Packets of one channel have one flow: it depends on the peer's TPN, which is in RTPH.
-uint32_t flow_of(const TxFrame& frame) {
+// The flow of a packet: those of one channel have the same, from the peer's TPN, which is in RTPH.
+uint32_t hash_of(const TxFrame& frame) {
   constexpr size_t tpns_at = 2;
   constexpr size_t tpns_end = 8;
   const std::span<const std::byte> packet = beginning_of(frame);
   uint64_t key = load_be<8>(frame.to.address.bytes.data() + 8);
   if (packet.size() >= tpns_end) key ^= load_be<6>(&packet[tpns_at]) << 16;
   return static_cast<uint32_t>((key * 0x9e3779b97f4a7c15u) >> 32);
+}
+
+uint16_t queue_of(uint32_t flow, const EtherDevice& device) {
+  const uint16_t queues = device.facts().queues;
+  return queues == 1 ? uint16_t{0} : static_cast<uint16_t>(flow % queues);
 }
 
 }  // namespace
@@ -134,6 +139,7 @@ DpdkPort::DpdkPort(std::unique_ptr<EtherDevice> device, const Station::Settings&
       device_(std::move(device)),
       station_(station),
       largest_(settings.ip_mtu - (station_.is_ipv4() ? ipv4_bytes : ipv6_bytes) - udp_bytes),
+      has_flows_(settings.entropy || device_->facts().queues > 1),
       frames_(frame_count),
       held_(most_received) {
   for (uint32_t i = 0; i < frame_count; ++i) free_.push_back(&frames_[i]);
@@ -267,10 +273,7 @@ void DpdkPort::unlend(std::span<TxFrame* const> frames) {
   for (TxFrame* frame : frames) free_.push_back(static_cast<Frame*>(frame));
 }
 
-uint16_t DpdkPort::queue_of(const TxFrame& frame) const {
-  const uint16_t queues = device_->facts().queues;
-  return queues == 1 ? uint16_t{0} : static_cast<uint16_t>(flow_of(frame) % queues);
-}
+uint32_t DpdkPort::flow_of(const TxFrame& frame) const { return has_flows_ ? hash_of(frame) : 0; }
 
 // Copies the rest of the packet behind its head.
 void DpdkPort::copy(Frame& frame) const {
@@ -285,19 +288,23 @@ void DpdkPort::copy(Frame& frame) const {
 }
 
 // Writes the outer headers in front of a packet that has none.
-void DpdkPort::put_on_wire(rte_mbuf& packet, const WaitingPackets::Destination& to,
-                           const Mac& hop) const {
-  const bool sums = !device_->facts().sums_udp;
-  const InternetSum sum = sums && !station_.is_ipv4() ? sum_of(packet) : InternetSum();
-  station_.put_headers(
-      {bytes_of(packet), packet.pkt_len},
-      {.hop = hop, .to = to.to, .ecn = to.ecn, .flow = to.flow, .sums = sums, .sum = &sum});
-  rte_pktmbuf_prepend(&packet, static_cast<uint16_t>(station_.header_bytes()));
+void DpdkPort::put_on_wire(rte_mbuf& packet, const Envelope& envelope, Ecn ecn,
+                           uint32_t flow) const {
+  const std::span<std::byte> bytes(bytes_of(packet), packet.pkt_len);
+  const size_t header_bytes = station_.header_bytes();
   packet.ol_flags = 0;
-  if (sums || station_.is_ipv4()) return;
-  packet.ol_flags = RTE_MBUF_F_TX_IPV6 | RTE_MBUF_F_TX_UDP_CKSUM;
-  packet.l2_len = (station_.header_bytes() - ipv6_bytes - udp_bytes) & 0x7f;
-  packet.l3_len = ipv6_bytes;
+  if (station_.is_ipv4()) {
+    envelope.put(bytes, {.ecn = ecn, .flow = flow});
+  } else if (device_->facts().sums_udp) {
+    envelope.put(bytes, {.ecn = ecn, .flow = flow, .sums = false});
+    packet.ol_flags = RTE_MBUF_F_TX_IPV6 | RTE_MBUF_F_TX_UDP_CKSUM;
+    packet.l2_len = (header_bytes - ipv6_bytes - udp_bytes) & 0x7f;
+    packet.l3_len = ipv6_bytes;
+  } else {
+    const InternetSum sum = sum_of(packet);
+    envelope.put(bytes, {.ecn = ecn, .flow = flow, .sum = &sum});
+  }
+  rte_pktmbuf_prepend(&packet, static_cast<uint16_t>(header_bytes));
 }
 
 // Hands the packets to the port. Returns how many it took; the others are restored.
@@ -320,9 +327,10 @@ bool DpdkPort::keep_back(Frame& frame, Time now) {
     if (own_.size() == burst) return false;
     own_.push_back({frame.buffer, frame.ecn});
   } else if (station_.reaches(frame.to.address) && !waiting_.full()) {
+    const uint32_t flow = flow_of(frame);
     waiting_.add(
         frame.buffer,
-        {.to = frame.to, .ecn = frame.ecn, .flow = flow_of(frame), .queue = queue_of(frame)}, now);
+        {.to = frame.to, .ecn = frame.ecn, .flow = flow, .queue = queue_of(flow, *device_)}, now);
   } else {
     // If it stayed lent, packets to other hosts would wait behind those to one that is gone.
     ++counters_.unreachable;
@@ -347,17 +355,17 @@ size_t DpdkPort::send(std::span<TxFrame* const> frames, Time now) {
   };
   while (laid < frames.size()) {
     Frame& frame = frame_at(laid);
-    const bool outwards = fits(frame) && station_.reaches(frame.to.address);
-    const Mac* const hop = outwards ? station_.next_hop(frame.to.address, now) : nullptr;
-    const uint16_t queue = queue_of(frame);
+    const Envelope* const envelope = fits(frame) ? station_.envelope(frame.to, now) : nullptr;
+    const uint32_t flow = flow_of(frame);
+    const uint16_t queue = queue_of(flow, *device_);
     // The frames in front leave first.
-    if (hop == nullptr || out.count == burst || (out.count > 0 && queue != out.queue)) {
+    if (envelope == nullptr || out.count == burst || (out.count > 0 && queue != out.queue)) {
       const size_t expected = out.count;
       const size_t got = flush(out, now);
       take(got, true);
       if (got < expected) break;
     }
-    if (hop == nullptr) {
+    if (envelope == nullptr) {
       if (fits(frame)) copy(frame);
       if (!keep_back(frame, now)) break;
       take(1, false);
@@ -365,7 +373,7 @@ size_t DpdkPort::send(std::span<TxFrame* const> frames, Time now) {
       continue;
     }
     if (!gatherer_.chain(frame, *frame.buffer, taken_ + laid)) copy(frame);
-    put_on_wire(*frame.buffer, {.to = frame.to, .ecn = frame.ecn, .flow = flow_of(frame)}, *hop);
+    put_on_wire(*frame.buffer, *envelope, frame.ecn, flow);
     out.queue = queue;
     out.packets[out.count++] = frame.buffer;
     ++laid;
@@ -427,9 +435,9 @@ void DpdkPort::send_waiting(Time now) {
       rte_pktmbuf_free(buffer);
       return true;
     }
-    const Mac* const hop = station_.next_hop(packet.to.to.address, now);
-    if (hop == nullptr) return false;
-    put_on_wire(*buffer, packet.to, *hop);
+    const Envelope* const envelope = station_.envelope(packet.to.to, now);
+    if (envelope == nullptr) return false;
+    put_on_wire(*buffer, *envelope, packet.to.ecn, packet.to.flow);
     ++counters_.calls_sent;
     if (device_->send(packet.to.queue, {&buffer, 1}, now) == 1) return true;
     rte_pktmbuf_adj(buffer, static_cast<uint16_t>(station_.header_bytes()));

@@ -73,9 +73,9 @@ class DpdkPort final : public PacketPort {
   void state_settings(const Settings& settings);
   void state_gathering(const GatherChoice& choice);
 
-  uint16_t queue_of(const TxFrame& frame) const;
+  uint32_t flow_of(const TxFrame& frame) const;
   void copy(Frame& frame) const;
-  void put_on_wire(rte_mbuf& packet, const WaitingPackets::Destination& to, const Mac& hop) const;
+  void put_on_wire(rte_mbuf& packet, const Envelope& envelope, Ecn ecn, uint32_t flow) const;
   size_t flush(Burst& burst, Time now);
   bool keep_back(Frame& frame, Time now);
   void settle(Time now);
@@ -94,6 +94,7 @@ class DpdkPort final : public PacketPort {
   std::optional<ReadableMemory> readable_;  // if the device reads only mapped memory
   Station station_;
   const size_t largest_;  // the packets that the link carries
+  const bool has_flows_;  // which are computed only if queues or source ports depend on them
   PortFacts facts_;
   PortCounters counters_;
 

@@ -13,7 +13,7 @@ constexpr uint64_t most_ip_mtu = 9600;
 constexpr uint64_t most_queues = 16;
 constexpr uint64_t most_vlan = 4094;
 constexpr uint64_t most_dscp = 63;
-constexpr uint16_t most_udp_port = 60999;  // higher ones are path entropy (Station::first_entropy)
+constexpr uint16_t most_udp_port = 60999;  // higher ones are path entropy (Envelope::first_entropy)
 
 // Reads ADDRESS or ADDRESS/BITS. Returns false if the text is not one.
 bool read_network(std::string_view text, dpdk::Settings& settings) {

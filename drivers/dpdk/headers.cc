@@ -14,9 +14,8 @@ constexpr uint16_t fragment_bits = 0x3fff;  // more fragments, and the offset
 
 Eid eid_of_ipv4(const std::byte* at) {
   Eid out;
-  std::transform(Endpoint::mapped_prefix, Endpoint::mapped_prefix + mapped_bytes, out.bytes.begin(),
-                 [](unsigned char byte) { return std::byte{byte}; });
-  std::copy_n(at, 4, out.bytes.begin() + mapped_bytes);
+  std::memcpy(out.bytes.data(), Endpoint::mapped_prefix, mapped_bytes);
+  std::memcpy(out.bytes.data() + mapped_bytes, at, 4);
   return out;
 }
 
@@ -145,9 +144,8 @@ void emit_udp(std::byte* out, uint16_t from, uint16_t to, size_t payload, uint16
   std::memcpy(out + 6, &checksum, sizeof checksum);
 }
 
-uint16_t udp_checksum(const IpHeader& ip, std::span<const std::byte> header,
-                      const InternetSum& payload) {
-  const uint16_t checksum = ip.pseudo_sum().add(header).add(payload).checksum();
+uint16_t udp_checksum(const InternetSum& sum) {
+  const uint16_t checksum = sum.checksum();
   return checksum == 0 ? 0xffff : checksum;  // 0 means that there is none
 }
 

@@ -16,6 +16,8 @@ namespace urma::drivers::dpdk {
 // out.
 
 using Mac = std::array<std::byte, 6>;
+// A comparison without the loop over bytes that == makes of arrays.
+inline bool same(const Mac& a, const Mac& b) { return std::memcmp(a.data(), b.data(), 6) == 0; }
 inline constexpr Mac broadcast_mac = {std::byte{0xff}, std::byte{0xff}, std::byte{0xff},
                                       std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
 
@@ -86,9 +88,9 @@ Flaw parse_ip(EtherType type, std::span<const std::byte>& bytes, IpHeader& heade
 // Writes a UDP header in front of its payload. The checksum is `checksum` as it is to be stored; 0
 // means none, which IPv6 does not allow.
 void emit_udp(std::byte* out, uint16_t from, uint16_t to, size_t payload, uint16_t checksum);
-// Returns the checksum of a datagram with this header, whose checksum field is 0.
-uint16_t udp_checksum(const IpHeader& ip, std::span<const std::byte> header,
-                      const InternetSum& payload);
+// Returns the checksum of a datagram. `sum` is that of the pseudo header, of the UDP header with a
+// checksum of 0, and of the payload.
+uint16_t udp_checksum(const InternetSum& sum);
 
 // The ports of a datagram.
 struct UdpPorts {

@@ -13,10 +13,22 @@ class InternetSum {
  public:
   // Parts may have any size.
   InternetSum& add(std::span<const std::byte> part) {
+    if (!odd_) {
+      add_even(part);
+      odd_ = part.size() % 2 != 0;
+      return *this;
+    }
     InternetSum sum;
     sum.add_even(part);
     sum.odd_ = part.size() % 2 != 0;
     return add(sum);
+  }
+  // Adds four bytes, after an even number of them.
+  InternetSum& add_four(const std::byte* at) {
+    uint32_t word;
+    std::memcpy(&word, at, sizeof word);
+    sum_ += word;
+    return *this;
   }
   // Adds the sum of the bytes that follow.
   InternetSum& add(const InternetSum& behind) {
@@ -43,13 +55,10 @@ class InternetSum {
       std::memcpy(four, at, sizeof four);
       for (const uint64_t word : four) sum_ += (word & 0xffffffff) + (word >> 32);
     }
-    uint32_t word;
-    for (; left >= sizeof word; at += sizeof word, left -= sizeof word) {
-      std::memcpy(&word, at, sizeof word);
-      sum_ += word;
-    }
-    word = 0;
-    if (left > 0) std::memcpy(&word, at, left);
+    for (; left >= 4; at += 4, left -= 4) add_four(at);
+    if (left == 0) return;
+    uint32_t word = 0;
+    std::memcpy(&word, at, left);
     sum_ += word;
   }
 

@@ -42,6 +42,7 @@ bool Neighbours::question_due(Neighbour& neighbour, Time now) {
   if (neighbour.questions > 0 && now - neighbour.asked_at < pause) return false;
   if (neighbour.known && neighbour.questions >= patience) {
     neighbour.known = false;
+    ++changes_;
     neighbour.questions = 0;
   }
   ++neighbour.questions;
@@ -62,6 +63,7 @@ void Neighbours::learn(const Eid& ip, const Mac& mac, bool asks_us, Time now) {
   Neighbour* found = look_up(ip);
   if (found == nullptr && asks_us) found = make_room(ip, false);
   if (found == nullptr) return;
+  if (found->known && found->mac != mac) ++changes_;
   found->mac = mac;
   found->known = true;
   found->questions = 0;

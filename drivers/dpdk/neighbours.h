@@ -32,6 +32,8 @@ class Neighbours {
   // A host has stated its address. `asks_us`: it wants to send to this host, so the answer will be
   // needed; otherwise only hosts are noted to which something was to be sent.
   void learn(const Eid& ip, const Mac& mac, bool asks_us, Time now);
+  // Counts the addresses that were found before and are now others, or not known.
+  uint32_t changes() const { return changes_; }
 
  private:
   static constexpr uint32_t ways = 4;
@@ -55,10 +57,11 @@ class Neighbours {
   // wanted and `wanted` is not set, so that hosts that ask cannot displace those to which this host
   // sends.
   Neighbour* make_room(const Eid& ip, bool wanted);
-  static bool question_due(Neighbour& neighbour, Time now);
+  bool question_due(Neighbour& neighbour, Time now);
 
   std::unique_ptr<std::array<Set, sets>> table_;
   uint64_t key_;
+  uint32_t changes_ = 0;
 };
 
 }  // namespace urma::drivers::dpdk

@@ -90,8 +90,10 @@ const std::byte* find_option(std::span<const std::byte> options, uint8_t type) {
 
 Station::Station(const Settings& settings)
     : settings_(settings),
+      is_ipv4_(self().is_ipv4()),
       header_bytes_(ethernet_bytes + (settings.vlan != 0 ? vlan_tag_bytes : 0) +
                     (is_ipv4() ? ipv4_bytes : ipv6_bytes) + udp_bytes),
+      addressed_(most_addressed),
       message_room_(ethernet_bytes + vlan_tag_bytes + settings.ip_mtu),
       messages_(most_messages * message_room_) {}
 
@@ -129,34 +131,21 @@ const Mac* Station::next_hop(const Eid& to, Time now) {
   return found.mac;
 }
 
-void Station::put_headers(std::span<std::byte> packet, const Outgoing& outgoing) const {
-  std::byte* at = packet.data() - header_bytes_;
-  const EthernetHeader ethernet{.to = outgoing.hop,
+const Envelope* Station::address(const Endpoint& to, Time now) {
+  const Mac* const hop = reaches(to.address) ? next_hop(to.address, now) : nullptr;
+  if (hop == nullptr) return nullptr;
+  const EthernetHeader ethernet{.to = *hop,
                                 .from = settings_.mac,
                                 .vlan = settings_.vlan,
                                 .type = is_ipv4() ? EtherType::ipv4 : EtherType::ipv6};
-  ethernet.emit(at);
-  at += ethernet.bytes();
-  const IpHeader ip{.from = settings_.address,
-                    .to = outgoing.to.address,
-                    .payload_bytes = udp_bytes + packet.size(),
-                    .dscp = settings_.dscp,
-                    .ecn = outgoing.ecn};
-  ip.emit(at);
-  at += ip.bytes();
-  const uint16_t from =
-      settings_.entropy
-          ? static_cast<uint16_t>(first_entropy + outgoing.flow % (65536u - first_entropy))
-          : settings_.port;
-  // IPv4 needs no checksum: the packet has a stronger one of its own, the ICRC.
-  emit_udp(at, from, outgoing.to.port, packet.size(), 0);
-  if (is_ipv4()) return;
-  uint16_t checksum = ip.pseudo_sum().folded();
-  if (outgoing.sums) {
-    const InternetSum sum = outgoing.sum != nullptr ? *outgoing.sum : InternetSum().add(packet);
-    checksum = udp_checksum(ip, {at, udp_bytes}, sum);
-  }
-  std::memcpy(at + 6, &checksum, sizeof checksum);
+  const IpHeader ip{.from = settings_.address, .to = to.address, .dscp = settings_.dscp};
+  Addressed& one = addressed_[place_of(to)];
+  one = {.to = to,
+         .until = now + between_lookups,
+         .changes = neighbours_.changes(),
+         .envelope =
+             Envelope(ethernet, ip, {.from = settings_.port, .to = to.port}, settings_.entropy)};
+  return &one.envelope;
 }
 
 // ---- inwards
@@ -165,9 +154,9 @@ Station::Arrival Station::take(std::span<const std::byte> frame, bool verify, Ti
   size_t header = 0;
   const auto ethernet = parse_ethernet(frame, header);
   if (!ethernet) return {.kind = Kind::malformed};
-  if (ethernet->vlan != settings_.vlan || ethernet->from == settings_.mac) return {};
+  if (ethernet->vlan != settings_.vlan || same(ethernet->from, settings_.mac)) return {};
   const bool to_all = !is_unicast(ethernet->to);
-  if (!to_all && ethernet->to != settings_.mac) return {};
+  if (!to_all && !same(ethernet->to, settings_.mac)) return {};
   std::span<const std::byte> bytes = frame.subspan(header);
   if (ethernet->type == EtherType::arp) return {.kind = take_arp(bytes, now)};
   IpHeader ip;

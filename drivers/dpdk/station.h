@@ -4,15 +4,17 @@
 #include <span>
 #include <vector>
 
+#include "base/bits.h"
+#include "drivers/dpdk/envelope.h"
 #include "drivers/dpdk/headers.h"
 #include "drivers/dpdk/neighbours.h"
 
 namespace urma::drivers::dpdk {
 
-// A host with one IP address on an Ethernet: it forms and reads the headers of packets, finds the
-// MAC address of the next hop, and answers ARP, NDP and ping. Takes bytes and the time, and returns
-// bytes; it knows neither DPDK nor UB. The port owns it; only the thread that runs the port calls
-// it.
+// A host with one IP address on an Ethernet: it makes the envelopes of packets, for which it finds
+// the MAC address of the next hop, reads the headers of arrived ones, and answers ARP, NDP and
+// ping. Takes bytes and the time, and returns bytes; it knows neither DPDK nor UB. The port owns
+// it; only the thread that runs the port calls it.
 class Station {
  public:
   struct Settings {
@@ -32,11 +34,8 @@ class Station {
 
   const Settings& settings() const { return settings_; }
   Endpoint self() const { return {settings_.address, settings_.port}; }
-  bool is_ipv4() const { return self().is_ipv4(); }
-  // UDP source ports of this range are path entropy: the packet comes from the UB port of its
-  // sender. It lies above the range from which Linux takes free ports.
-  static constexpr uint16_t first_entropy = 61000;
-  static constexpr bool is_entropy(uint16_t port) { return port >= first_entropy; }
+  bool is_ipv4() const { return is_ipv4_; }
+  static constexpr bool is_entropy(uint16_t port) { return port >= Envelope::first_entropy; }
 
   // ---- outwards
 
@@ -44,22 +43,14 @@ class Station {
   size_t header_bytes() const { return header_bytes_; }
   // Returns whether a packet to this address can leave: to a host on the link, or by the gateway.
   bool reaches(const Eid& to) const;
-  // Returns the MAC address of the next hop to a reachable host. Returns null if it is not known
-  // yet; then a question is sent, and the caller tries again later.
-  const Mac* next_hop(const Eid& to, Time now);
-  // Writes the headers in front of the packet, which must have room for `header_bytes` there.
-  // `flow` selects the entropy of the source port. With `sums`, the UDP checksum of IPv6 is
-  // computed; without, the field has the sum that a port which computes it wants to find there.
-  // `sum` is that of the packet's bytes, if not all of them are in `packet`.
-  struct Outgoing {
-    Mac hop;
-    Endpoint to;
-    Ecn ecn = Ecn::not_ect;
-    uint32_t flow = 0;
-    bool sums = true;
-    const InternetSum* sum = nullptr;
-  };
-  void put_headers(std::span<std::byte> packet, const Outgoing& outgoing) const;
+  // Returns the headers of packets to this host, valid until the next call. Returns null if it is
+  // not reachable, or if the MAC address of the next hop is not known yet; then a question is sent,
+  // and the caller tries again later.
+  const Envelope* envelope(const Endpoint& to, Time now) {
+    const Addressed& one = addressed_[place_of(to)];
+    const bool valid = one.to == to && now < one.until && one.changes == neighbours_.changes();
+    return valid ? &one.envelope : address(to, now);
+  }
 
   // ---- inwards
 
@@ -91,6 +82,23 @@ class Station {
  private:
   static constexpr size_t most_messages = 16;
 
+  // An envelope that was made. It is made anew from time to time, so that neighbours that are in
+  // use are asked whether they still have their address.
+  struct Addressed {
+    Endpoint to;
+    Time until{};
+    uint32_t changes = 0;  // of neighbours, before it was made
+    Envelope envelope;
+  };
+  static constexpr size_t most_addressed = 256;
+  static constexpr Duration between_lookups = std::chrono::milliseconds(100);
+
+  static size_t place_of(const Endpoint& to) {
+    const uint64_t key = load_be<8>(to.address.bytes.data() + 8) ^ uint64_t { to.port } << 32;
+    return (key * 0x9e3779b97f4a7c15u) >> 32 & (most_addressed - 1);
+  }
+  const Envelope* address(const Endpoint& to, Time now);
+  const Mac* next_hop(const Eid& to, Time now);
   bool on_link(const Eid& address) const;
   bool is_host(const Eid& address) const;
   std::byte* begin_message(size_t bytes, const Mac& to, EtherType type);
@@ -109,8 +117,10 @@ class Station {
   void echo(const EthernetHeader& ethernet, const IpHeader& ip, std::span<const std::byte> bytes);
 
   const Settings settings_;
+  const bool is_ipv4_;
   const size_t header_bytes_;
   Neighbours neighbours_;
+  std::vector<Addressed> addressed_;
   const size_t message_room_;
   std::vector<std::byte> messages_;  // one behind the other, each with `message_room_`
   std::array<size_t, most_messages> message_bytes_{};

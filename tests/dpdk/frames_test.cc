@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "base/prng.h"
-#include "drivers/dpdk/station.h"
+#include "drivers/dpdk/envelope.h"
 #include "tests/catch.h"
 #include "tests/dpdk/dpdk_ports.h"
 #include "tests/temporary_directory.h"
@@ -12,8 +12,7 @@
 namespace urma::test {
 namespace {
 
-using drivers::dpdk::Mac;
-using drivers::dpdk::Station;
+using namespace drivers::dpdk;
 using FrameBytes = std::vector<std::byte>;
 
 void write_capture(const std::string& path, const std::vector<FrameBytes>& frames) {
@@ -62,13 +61,16 @@ struct Replay {
   }
   // Returns a frame from another host to the port with this packet.
   FrameBytes frame_with(const Packet& packet) const {
-    const Station from({.mac = {std::byte{2}, {}, {}, {}, {}, std::byte{9}},
-                        .address = address(9),
-                        .prefix_bits = six ? 64u : 24u});
-    FrameBytes frame(from.header_bytes());
+    const Envelope envelope({.to = mac,
+                             .from = {std::byte{2}, {}, {}, {}, {}, std::byte{9}},
+                             .type = six ? EtherType::ipv6 : EtherType::ipv4},
+                            {.from = address(9), .to = address(1)},
+                            {.from = ub_port, .to = ub_port}, false);
+    FrameBytes frame(most_header_bytes);
     frame.insert(frame.end(), packet.begin(), packet.end());
-    from.put_headers(std::span(frame).subspan(from.header_bytes()),
-                     {.hop = mac, .to = {address(1), ub_port}, .ecn = Ecn::not_ect});
+    envelope.put(std::span(frame).subspan(most_header_bytes), {});
+    const size_t header_bytes = ethernet_bytes + (six ? ipv6_bytes : ipv4_bytes) + udp_bytes;
+    frame.erase(frame.begin(), frame.end() - static_cast<ptrdiff_t>(header_bytes + packet.size()));
     return frame;
   }
   // Lets a port receive the frames. Returns the packets that it reports.

@@ -12,8 +12,7 @@
 namespace urma::fuzz {
 namespace {
 
-using drivers::dpdk::Mac;
-using drivers::dpdk::Station;
+using namespace drivers::dpdk;
 using Kind = Station::Kind;
 using Frame = std::vector<std::byte>;
 
@@ -46,7 +45,7 @@ class Script {
     for (uint32_t from = 0; from < 2; ++from) {
       now_ += std::chrono::minutes(10);
       for (int tries = 0; tries < 20; ++tries) {
-        stations_[from].next_hop(stations_[1 - from].self().address, now_);
+        stations_[from].envelope(stations_[1 - from].self(), now_);
         carry();
         now_ += std::chrono::seconds(1);
       }
@@ -64,14 +63,15 @@ class Script {
   bool send_packet(uint32_t from) {
     Station& sender = stations_[from];
     const Station& receiver = stations_[1 - from];
-    const Mac* const hop = sender.next_hop(receiver.self().address, now_);
-    if (hop == nullptr) return false;
+    const Envelope* const envelope = sender.envelope(receiver.self(), now_);
+    if (envelope == nullptr) return false;
     const auto data = input_.bytes(1 + input_.below(100));
-    Frame frame(sender.header_bytes());
+    Frame frame(most_header_bytes);
     frame.insert(frame.end(), data.begin(), data.end());
     const auto ecn = static_cast<Ecn>(input_.below(4));
-    sender.put_headers(std::span(frame).subspan(sender.header_bytes()),
-                       {.hop = *hop, .to = receiver.self(), .ecn = ecn});
+    envelope->put(std::span(frame).subspan(most_header_bytes), {.ecn = ecn});
+    frame.erase(frame.begin(),
+                frame.end() - static_cast<ptrdiff_t>(sender.header_bytes() + data.size()));
     const bool changed = change(frame);
     const Station::Arrival arrival = take(frame, 1 - from);
     if (changed) return false;

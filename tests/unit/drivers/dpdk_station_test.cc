@@ -10,10 +10,7 @@ namespace urma::test {
 namespace {
 
 using namespace std::chrono_literals;
-using drivers::dpdk::InternetSum;
-using drivers::dpdk::Mac;
-using drivers::dpdk::Neighbours;
-using drivers::dpdk::Station;
+using namespace drivers::dpdk;
 using Kind = Station::Kind;
 using FrameBytes = std::vector<std::byte>;
 
@@ -60,14 +57,18 @@ struct Link {
 
 // Returns a frame that `from` sends to `to` with these bytes. Both know each other.
 FrameBytes frame_from(Station& from, const Endpoint& to, const FrameBytes& packet, Time now,
-                      Ecn ecn = Ecn::not_ect, uint32_t flow = 0) {
-  const Mac* const hop = from.next_hop(to.address, now);
-  REQUIRE(hop != nullptr);
-  FrameBytes frame(from.header_bytes());
+                      const Envelope::Marks& marks) {
+  const Envelope* const envelope = from.envelope(to, now);
+  REQUIRE(envelope != nullptr);
+  FrameBytes frame(most_header_bytes);
   frame.insert(frame.end(), packet.begin(), packet.end());
-  from.put_headers(std::span(frame).subspan(from.header_bytes()),
-                   {.hop = *hop, .to = to, .ecn = ecn, .flow = flow});
-  return frame;
+  envelope->put(std::span(frame).subspan(most_header_bytes), marks);
+  return {frame.begin() + static_cast<ptrdiff_t>(most_header_bytes - from.header_bytes()),
+          frame.end()};
+}
+FrameBytes frame_from(Station& from, const Endpoint& to, const FrameBytes& packet, Time now,
+                      Ecn ecn = Ecn::not_ect, uint32_t flow = 0) {
+  return frame_from(from, to, packet, now, {.ecn = ecn, .flow = flow});
 }
 
 TEST_CASE("stations find each other by ARP and NDP, and exchange packets") {
@@ -81,7 +82,7 @@ TEST_CASE("stations find each other by ARP and NDP, and exchange packets") {
       Station& a = link.stations[0];
       Station& b = link.stations[1];
       REQUIRE(a.reaches(b.self().address));
-      CHECK(a.next_hop(b.self().address, link.now) == nullptr);
+      CHECK(a.envelope(b.self(), link.now) == nullptr);
       CHECK(link.settle() == 2);  // a question and its answer
       for (const size_t bytes : {size_t{20}, size_t{21}, size_t{1100}}) {
         for (const Ecn ecn : {Ecn::not_ect, Ecn::ect0, Ecn::ce}) {
@@ -95,7 +96,7 @@ TEST_CASE("stations find each other by ARP and NDP, and exchange packets") {
         }
       }
       // The host that was asked has learnt the address of the one that asked.
-      CHECK(b.next_hop(a.self().address, link.now) != nullptr);
+      CHECK(b.envelope(a.self(), link.now) != nullptr);
       CHECK(link.settle() == 0);
     }
   }
@@ -103,7 +104,7 @@ TEST_CASE("stations find each other by ARP and NDP, and exchange packets") {
 
 TEST_CASE("padding behind a packet is cut off") {
   Link link{settings_of(1), settings_of(2)};
-  link.stations[0].next_hop(four(2), link.now);
+  link.stations[0].envelope({four(2), ub_port}, link.now);
   link.settle();
   FrameBytes frame = frame_from(link.stations[0], link.stations[1].self(), bytes_like(4), link.now);
   frame.resize(60);
@@ -115,7 +116,7 @@ TEST_CASE("a frame with any wrong bit in its headers is refused, or its headers 
     Link link{settings_of(1, v6), settings_of(2, v6)};
     Station& a = link.stations[0];
     Station& b = link.stations[1];
-    a.next_hop(b.self().address, link.now);
+    a.envelope(b.self(), link.now);
     link.settle();
     const FrameBytes right = frame_from(a, b.self(), bytes_like(40), link.now);
     size_t packets = 0;
@@ -138,7 +139,7 @@ TEST_CASE("IPv6 has a UDP checksum, and without the software's the port finds it
   Link link{settings_of(1, true), settings_of(2, true)};
   Station& a = link.stations[0];
   Station& b = link.stations[1];
-  a.next_hop(b.self().address, link.now);
+  a.envelope(b.self(), link.now);
   link.settle();
   FrameBytes frame = frame_from(a, b.self(), bytes_like(40), link.now);
   const size_t udp = a.header_bytes() - 8;
@@ -150,10 +151,8 @@ TEST_CASE("IPv6 has a UDP checksum, and without the software's the port finds it
   store_be<2>(&frame[udp + 6], 0);
   CHECK(b.take(frame, true, link.now).kind == Kind::checksum);
 
-  FrameBytes left(a.header_bytes() + 40);
-  std::ranges::copy(bytes_like(40), left.begin() + static_cast<ptrdiff_t>(a.header_bytes()));
-  a.put_headers(std::span(left).subspan(a.header_bytes()),
-                {.hop = *a.next_hop(b.self().address, link.now), .to = b.self(), .sums = false});
+  FrameBytes left =
+      frame_from(a, b.self(), bytes_like(40), link.now, Envelope::Marks{.sums = false});
   const uint16_t sum = InternetSum().add(std::span(left).subspan(udp)).checksum();
   std::memcpy(&left[udp + 6], &sum, sizeof sum);
   CHECK(b.take(left, true, link.now).kind == Kind::packet);
@@ -166,7 +165,7 @@ TEST_CASE(
   Link link{sender, settings_of(2)};
   Station& a = link.stations[0];
   Station& b = link.stations[1];
-  a.next_hop(four(2), link.now);
+  a.envelope({four(2), ub_port}, link.now);
   link.settle();
   std::vector<uint64_t> ports;
   for (uint32_t flow = 0; flow < 10000; flow += 999) {
@@ -190,10 +189,10 @@ TEST_CASE("packets to other networks leave by the gateway, and not without one")
   for (const Eid& none : {ipv4(224, 0, 0, 1), ipv4(255, 255, 255, 255), six(1), four(1), Eid{}}) {
     CHECK_FALSE(a.reaches(none));
   }
-  CHECK(a.next_hop(far, link.now) == nullptr);
+  CHECK(a.envelope({far, ub_port}, link.now) == nullptr);
   link.settle();
-  REQUIRE(a.next_hop(far, link.now) != nullptr);
-  CHECK(*a.next_hop(far, link.now) == mac_of(2));
+  const FrameBytes frame = frame_from(a, {far, ub_port}, bytes_like(40), link.now);
+  CHECK(std::ranges::equal(std::span(frame).first(6), mac_of(2)));
 }
 
 TEST_CASE("an unknown neighbour is asked for repeatedly, not for each packet") {
@@ -201,10 +200,36 @@ TEST_CASE("an unknown neighbour is asked for repeatedly, not for each packet") {
   Time now{1s};
   size_t questions = 0;
   for (int i = 0; i < 1000; ++i, now += 1ms) {
-    CHECK(station.next_hop(four(9), now) == nullptr);
+    CHECK(station.envelope({four(9), ub_port}, now) == nullptr);
     for (; !station.message().empty(); station.pop_message()) ++questions;
   }
   CHECK(questions == 10);
+}
+
+TEST_CASE("a host is followed to its new MAC address, and asked for it while packets leave to it") {
+  Link link{settings_of(1), settings_of(2)};
+  Station& a = link.stations[0];
+  const Endpoint to = link.stations[1].self();
+  a.envelope(to, link.now);
+  link.settle();
+  const auto hop = [&] {
+    const FrameBytes frame = frame_from(a, to, bytes_like(40), link.now);
+    return FrameBytes(frame.begin(), frame.begin() + 6);
+  };
+  CHECK(std::ranges::equal(hop(), mac_of(2)));
+  Station::Settings moved = settings_of(2);
+  moved.mac = mac_of(3);
+  Station elsewhere(moved);
+  elsewhere.announce();
+  a.take(elsewhere.message(), true, link.now);
+  CHECK(std::ranges::equal(hop(), mac_of(3)));
+
+  size_t questions = 0;
+  for (int i = 0; i < 4000 && a.envelope(to, link.now) != nullptr; ++i, link.now += 10ms) {
+    for (; !a.message().empty(); a.pop_message()) ++questions;
+  }
+  CHECK(questions == Neighbours::patience);
+  CHECK(a.envelope(to, link.now) == nullptr);
 }
 
 TEST_CASE("a neighbour that is silent is asked again, and forgotten; one that moves is found") {
