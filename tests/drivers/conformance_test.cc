@@ -265,16 +265,20 @@ TEST_CASE("received frames may be kept while others come, and released in any or
 TEST_CASE("a flood without a receiver is dropped, and the port continues to work") {
   for_each_driver([](PortPair& ports) {
     const Packet packet = packet_of(1000, 3);
-    for (unsigned i = 0; i < 20'000; ++i) {
+    // More than the receiver has room for.
+    const uint32_t flood = 1000 + 2 * ports.b->facts().buffer_bytes / 1000;
+    for (unsigned i = 0; i < std::min(flood, 20'000u); ++i) {
       if (!send_packet(ports, *ports.a, ports.b->facts().self, packet)) ports.pass_time();
     }
-    while (receive_packets(ports, *ports.b, 1000).size() == 1000) {
+    while (!receive_packets(ports, *ports.b, 1000, 20ms).empty()) {
     }
     const Packet last = packet_of(77, 4);
     REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, last));
-    const auto arrived = receive_packets(ports, *ports.b, 1);
-    REQUIRE(arrived.size() == 1);
-    CHECK(arrived[0] == last);
+    std::vector<Packet> arrived;
+    do {
+      arrived = receive_packets(ports, *ports.b, 1);
+      REQUIRE(arrived.size() == 1);
+    } while (arrived[0] != last);
   });
 }
 

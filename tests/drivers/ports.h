@@ -133,10 +133,11 @@ inline bool send_packet(PortPair& ports, drivers::PacketPort& from, const Endpoi
   return true;
 }
 
-// Returns the packets that arrive within 500 ms, at most `count`.
-inline std::vector<Packet> receive_packets(PortPair& ports, drivers::PacketPort& at, size_t count) {
+// Returns the packets that arrive within 500 ms, or another time, at most `count`.
+inline std::vector<Packet> receive_packets(PortPair& ports, drivers::PacketPort& at, size_t count,
+                                           Duration patience = std::chrono::milliseconds(500)) {
   std::vector<Packet> out;
-  const Time until = ports.now() + std::chrono::milliseconds(500);
+  const Time until = ports.now() + patience;
   std::array<RxFrame, 16> frames;
   while (out.size() < count && ports.now() < until) {
     const size_t got = at.receive(

@@ -30,7 +30,7 @@ class Incast {
     for (Time next = pair_.now(); next < end; next += gap) {
       while (pair_.now() < next) pair_.clock()->step(next);
       for (const auto& sender : senders_) {
-        send_packet(pair_, *sender, pair_.a->facts().self, packet_of(bytes, 1), 1, Ecn::ect0);
+        send_packet(pair_, *sender, pair_.a->facts().self, packet_, 1, Ecn::ect0);
       }
       receive();
     }
@@ -54,6 +54,7 @@ class Incast {
   Time last{};
 
  private:
+  const Packet packet_ = packet_of(bytes, 1);
   PortPair pair_;
   std::vector<std::unique_ptr<PacketPort>> senders_;
 };
