@@ -2,23 +2,55 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+#include <deque>
+
 #include "apps/common/near_names.h"
 
 namespace urma::apps {
 
-CommandLine::CommandLine(std::string program) : program_(std::move(program)) {
-  app_.set_help_flag();
+struct CommandLine::Parser {
+  struct Typed {
+    Read read;
+    Valid valid;
+    std::string word{};
+    CLI::Option* option = nullptr;
+  };
+
+  CLI::App app;
+  std::deque<Typed> typed;  // a deque, because the options refer to its elements
+};
+
+CommandLine::CommandLine(std::string program)
+    : program_(std::move(program)), parser_(std::make_unique<Parser>()) {
+  parser_->app.set_help_flag();
   flag("-h,--help", help_);
   flag("--version", version_);
 }
 
+CommandLine::~CommandLine() = default;
+
+void CommandLine::flag(const std::string& names, bool& target) {
+  parser_->app.add_flag(names, target);
+}
+
+void CommandLine::text(const std::string& names, std::string& target) {
+  parser_->app.add_option(names, target);
+}
+
 void CommandLine::texts(const std::string& names, std::vector<std::string>& target) {
-  app_.add_option(names, target)->expected(1)->take_all();
+  parser_->app.add_option(names, target)->expected(1)->take_all();
+}
+
+void CommandLine::add(const std::string& names, Read read, Valid valid) {
+  Parser::Typed& one =
+      parser_->typed.emplace_back(Parser::Typed{std::move(read), std::move(valid)});
+  one.option = parser_->app.add_option(names, one.word);
 }
 
 CommandLine::Asked CommandLine::parse(int count, char** arguments) {
   try {
-    app_.parse(count, arguments);
+    parser_->app.parse(count, arguments);
   } catch (const CLI::ExtrasError&) {
     refuse_rest();
   } catch (const CLI::ArgumentMismatch& e) {
@@ -31,7 +63,7 @@ CommandLine::Asked CommandLine::parse(int count, char** arguments) {
   if (help_all_) return Asked::help_all;
   if (help_) return Asked::help;
   if (version_) return Asked::version;
-  for (const Typed& one : typed_) {
+  for (const Parser::Typed& one : parser_->typed) {
     if (one.option->count() == 0 || one.read(one.word)) continue;
     usage(fmt::format("{}: \"{}\" is invalid. Fix: give {}", one.option->get_name(), one.word,
                       one.valid()));
@@ -41,12 +73,12 @@ CommandLine::Asked CommandLine::parse(int count, char** arguments) {
 
 // Refuses words that belong to no option.
 void CommandLine::refuse_rest() const {
-  const std::string word = app_.remaining().front();
+  const std::string word = parser_->app.remaining().front();
   if (!word.starts_with('-')) {
     usage(fmt::format("\"{}\" is one word too many. Fix: see {} --help", word, program_));
   }
   std::vector<std::string> names;
-  for (const CLI::Option* const option : app_.get_options()) {
+  for (const CLI::Option* const option : parser_->app.get_options()) {
     if (!option->get_lnames().empty()) names.push_back(option->get_name());
   }
   const std::string near = near_names(word.substr(0, word.find('=')), names);
@@ -55,7 +87,7 @@ void CommandLine::refuse_rest() const {
 }
 
 bool CommandLine::given(const std::string& name) const {
-  return app_.get_option(name)->count() > 0;
+  return parser_->app.get_option(name)->count() > 0;
 }
 
 std::optional<std::string> CommandLine::first_given(const std::vector<std::string>& names) const {

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,26 +31,25 @@ class CommandLine {
   explicit CommandLine(std::string program);
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
+  ~CommandLine();
 
   // `names` is like "-w,--watch". A name without dashes is a word by its position. A target keeps
   // its value if the option is not given.
-  void flag(const std::string& names, bool& target) { app_.add_flag(names, target); }
-  void text(const std::string& names, std::string& target) { app_.add_option(names, target); }
+  void flag(const std::string& names, bool& target);
+  void text(const std::string& names, std::string& target);
   // This option may be given several times.
   void texts(const std::string& names, std::vector<std::string>& target);
   template <class Value, class Target>
   void value(const std::string& names, Target& target, Value type) {
-    Typed& one = typed_.emplace_back();
-    one.valid = [type] { return type.valid(); };
-    one.read = [type, &target](std::string_view word) {
+    const auto read = [type, &target](std::string_view word) {
       auto value = type.read(word);
       if (value) target = static_cast<decltype(held_by(target))>(*value);
       return value.has_value();
     };
-    one.option = app_.add_option(names, one.word);
+    add(names, read, [type] { return type.valid(); });
   }
   // Adds --help-all, for a program with two screens of help.
-  void two_screens() { app_.add_flag("--help-all", help_all_); }
+  void two_screens() { flag("--help-all", help_all_); }
 
   // Reads the values. If the user asks for help or the version, the values are not checked.
   Asked parse(int count, char** arguments);
@@ -64,23 +62,21 @@ class CommandLine {
   void exclude(const std::vector<std::string>& names) const;
 
  private:
-  struct Typed {
-    std::string word;
-    CLI::Option* option = nullptr;
-    std::function<bool(std::string_view)> read;
-    std::function<std::string()> valid;
-  };
+  struct Parser;
+  using Read = std::function<bool(std::string_view)>;
+  using Valid = std::function<std::string()>;
+
   // The type of a target's value; for an optional target, the type inside it.
   template <class Target>
   static Target held_by(const Target&);
   template <class Target>
   static Target held_by(const std::optional<Target>&);
 
+  void add(const std::string& names, Read read, Valid valid);
   [[noreturn]] void refuse_rest() const;
 
   const std::string program_;
-  CLI::App app_;
-  std::deque<Typed> typed_;  // a deque, because the options refer to its elements
+  const std::unique_ptr<Parser> parser_;  // uses CLI11, whose header takes seconds to compile
   bool help_ = false;
   bool help_all_ = false;
   bool version_ = false;

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "apps/common/failure.h"
 
