@@ -17,6 +17,7 @@
 namespace urma::test {
 namespace {
 
+using namespace std::chrono_literals;
 using drivers::PacketPort;
 
 // This device reads memory late and settles even later. Any port may do this, and the port of a NIC
