@@ -63,8 +63,8 @@ Result<const congestion::ControllerKind*> controller(const std::string& name) {
   for (const auto& kind : congestion::controllers()) {
     names += (names.empty() ? "" : ", ") + std::string(kind.name);
   }
-  return Error{Status::invalid_argument,
-               "open: there is no congestion control \"" + name + "\". Fix: use one of " + names};
+  return failed(Status::invalid_argument, "open: there is no congestion control \"", name, "\"")
+      .fix("use one of ", names);
 }
 
 // Returns how switches have to read the hints of packets of this congestion control; `none` if it
@@ -80,42 +80,47 @@ congestion::Metering hints_of(const congestion::ControllerKind& kind) {
   }
 }
 
-// Returns why the switches of the port misread the requests of this congestion control, or an empty
-// text if they do not.
-std::string misread_by(const drivers::PortFacts& port, const congestion::ControllerKind& kind) {
+// Fails if the switches of the port misread the requests of this congestion control.
+Result<void> examine_switches(const drivers::PortFacts& port,
+                              const congestion::ControllerKind& kind) {
   using congestion::Metering;
   const Metering hints = hints_of(kind);
-  if (hints == Metering::none || may_pass(hints, port.metering)) return "";
-  const std::string name(kind.name);
+  if (hints == Metering::none || may_pass(hints, port.metering)) return {};
   if (port.metering == Metering::other) {
-    return "the switches of this device do not all answer " + name +
-           ". Fix: start each of them with the same --cc, and with this version of liburma";
+    return failed(Status::unsupported, "the switches of this device do not all answer ", kind.name)
+        .fix("start each of them with the same --cc, and with this version of liburma");
   }
-  const std::string other = hints == Metering::rates ? "caqm_w" : "caqm_r";
-  return name + " asks for " + (hints == Metering::rates ? "rates" : "increases") +
-         ", and the switch has the port meters of " + other +
-         ", which would misread that. Fix: use " + other + ", or start the switch with --cc " +
-         name;
+  const std::string_view other = hints == Metering::rates ? "caqm_w" : "caqm_r";
+  return failed(Status::unsupported, kind.name, " asks for ",
+                hints == Metering::rates ? "rates" : "increases",
+                ", and the switch has the port meters of ", other, ", which would misread that")
+      .fix("use ", other, ", or start the switch with --cc ", kind.name);
 }
 
-// Returns why a congestion control cannot be used over this port, or an empty text if it can. The
-// peers' ports must carry the same signals, which each channel finds out when it is made.
+// Fails if the congestion control cannot be used over this port. The peers' ports must carry the
+// same signals, which each channel finds out when it is made.
+Result<void> examine_signals(const congestion::ControllerKind& kind,
+                             const drivers::PortFacts& port) {
+  if (kind.needs == congestion::Needs::nothing || port.lossless) return {};
+  if (auto read = examine_switches(port, kind); !read) return read.error();
+  if (kind.needs == congestion::Needs::rates) return {};  // its guard needs delays alone
+  if (kind.needs == congestion::Needs::increases) {
+    if (port.carries.cci) return {};
+    return failed(Status::unsupported, kind.name,
+                  " needs switches that grant increases, which are reached over link(SWITCH):udp: "
+                  "only")
+        .fix("use caqm_r, or ldcp if packets carry ECN marks");
+  }
+  if (port.carries.ecn) return {};
+  return failed(Status::unsupported, kind.name, " needs ECN marks, which the device does not carry")
+      .fix("open it with ecn=yes, as in udp:?ecn=yes");
+}
+
+// Returns the message of `examine_signals`, or an empty text if it did not fail.
 std::string missing_signals(const congestion::ControllerKind& kind,
                             const drivers::PortFacts& port) {
-  const std::string name(kind.name);
-  if (kind.needs == congestion::Needs::nothing || port.lossless) return "";
-  if (std::string why = misread_by(port, kind); !why.empty()) return why;
-  if (kind.needs == congestion::Needs::rates) return "";  // its guard needs delays alone
-  if (kind.needs == congestion::Needs::increases) {
-    if (port.carries.cci) return "";
-    return name +
-           " needs switches that grant increases, which are reached over link(SWITCH):udp: only. "
-           "Fix: use caqm_r, or ldcp if packets carry ECN marks";
-  }
-  if (port.carries.ecn) return "";
-  return name +
-         " needs ECN marks, which the device does not carry. Fix: open it with ecn=yes, as "
-         "in udp:?ecn=yes";
+  const Result<void> examined = examine_signals(kind, port);
+  return examined ? std::string() : examined.error().message;
 }
 
 // Returns the congestion control that takes the place of one that cannot be used over the port: for
@@ -161,8 +166,9 @@ Result<Retransmission> retransmission(const DeviceOptions& options,
       for (const NamedRetransmission& one : named_retransmissions()) {
         names += (names.empty() ? "" : ", ") + std::string(one.name);
       }
-      return Error{Status::invalid_argument, "open: there is no retransmission mode \"" + *named +
-                                                 "\". Fix: use one of " + names};
+      return failed(Status::invalid_argument, "open: there is no retransmission mode \"", *named,
+                    "\"")
+          .fix("use one of ", names);
     }
     mode = found->mode;
   }

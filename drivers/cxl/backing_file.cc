@@ -37,16 +37,15 @@ Result<int> BackingFile::open_path() const {
   if (descriptor >= 0) return descriptor;
   const int why = errno;
   if (why == EACCES || why == EPERM) {
-    return errors_.because(Status::permission_denied,
-                           std::string("cannot be opened: ") + std::strerror(why),
-                           "choose another path, cxl:/dev/shm/NAME, or have the file's owner, "
-                           "another user, allow it (chmod a+rw)");
+    return errors_.failed(Status::permission_denied, "cannot be opened: ", std::strerror(why))
+        .fix(
+            "choose another path, cxl:/dev/shm/NAME, or have the file's owner, another user, "
+            "allow it (chmod a+rw)");
   }
   if (is_shortage(why)) return errors_.cannot_have("cannot be made", page_bytes, why);
   if (why == EROFS) return errors_.read_only();
-  return errors_.because(Status::io_error, std::string("cannot be opened: ") + std::strerror(why),
-                         "name a file in /dev/shm or hugetlbfs, a /dev/dax device, or a PCI BAR's "
-                         "resource file");
+  return errors_.failed(Status::io_error, "cannot be opened: ", std::strerror(why))
+      .fix("name a file in /dev/shm or hugetlbfs, a /dev/dax device, or a PCI BAR's resource file");
 }
 
 Result<void> BackingFile::open() {
@@ -71,7 +70,7 @@ Result<int> BackingFile::open_again() const {
   const Result<int> again = open_path();
   if (!again || same_file(*again)) return again;
   close(*again);
-  return errors_.because(Status::io_error, "was replaced while it was opened", "try again");
+  return errors_.failed(Status::io_error, "was replaced while it was opened").fix("try again");
 }
 
 bool BackingFile::here() const { return owner_ == getpid(); }

@@ -18,15 +18,16 @@ Mapping::~Mapping() {
 }
 
 Error Mapping::cannot_map(int error) const {
-  const std::string failed =
-      "cannot be mapped (" + size_text(bytes_) + "): " + std::strerror(error);
-  if (error == ENOMEM) {
-    return file_.errors().because(Status::no_resources, failed,
-                                  "allow more address space (ulimit -v), or choose a smaller "
-                                  "window; in hugetlbfs, free huge pages");
+  const bool no_memory = error == ENOMEM;
+  Failed begun =
+      file_.errors().failed(no_memory ? Status::no_resources : Status::io_error,
+                            "cannot be mapped (", size_text(bytes_), "): ", std::strerror(error));
+  if (no_memory) {
+    return std::move(begun).fix(
+        "allow more address space (ulimit -v), or choose a smaller window; in hugetlbfs, free "
+        "huge pages");
   }
-  return file_.errors().because(
-      Status::io_error, failed,
+  return std::move(begun).fix(
       "name a file in /dev/shm or hugetlbfs (with free huge pages), a /dev/dax device "
       "or a prefetchable BAR; a size that is what the device has");
 }
@@ -56,11 +57,11 @@ Result<void> Mapping::put_caches_between(uint64_t double_seed) {
   if (double_seed != 0) {
     auto acted = ActedCaches::make(mapped_, bytes_, double_seed);
     if (acted == nullptr) {
-      return file_.errors().because(
-          Status::no_resources,
-          std::string("cannot have a private copy, in which caches are simulated: ") +
-              std::strerror(errno),
-          "choose a smaller window: cxl:PATH?size=16M");
+      return file_.errors()
+          .failed(
+              Status::no_resources,
+              "cannot have a private copy, in which caches are simulated: ", std::strerror(errno))
+          .fix("choose a smaller window: cxl:PATH?size=16M");
     }
     std::byte* const copy = acted->copy();
     caches_ = std::move(acted);
@@ -70,10 +71,10 @@ Result<void> Mapping::put_caches_between(uint64_t double_seed) {
   caches_ = processor_caches();
   work_on(mapped_);
   if (caches_ != nullptr) return {};
-  return file_.errors().because(
-      Status::unsupported,
-      "is not coherent, and this library cannot write back the caches of this processor",
-      "use x86-64 or aarch64, or a window that is coherent");
+  return file_.errors()
+      .failed(Status::unsupported,
+              "is not coherent, and this library cannot write back the caches of this processor")
+      .fix("use x86-64 or aarch64, or a window that is coherent");
 }
 
 bool Mapping::map_again(std::byte* at, uint64_t bytes) {

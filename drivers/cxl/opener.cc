@@ -91,18 +91,16 @@ Result<std::unique_ptr<Mapping>> Opener::open() {
 Result<void> Opener::prepare_file() {
   struct stat about {};
   if (fstat(file().descriptor(), &about) != 0) {
-    return errors_.because(Status::io_error,
-                           std::string("cannot be examined: ") + std::strerror(errno),
-                           "choose another path");
+    return errors_.failed(Status::io_error, "cannot be examined: ", std::strerror(errno))
+        .fix("choose another path");
   }
   if (settings_.path.empty() && about.st_uid != geteuid()) {
-    return errors_.because(Status::permission_denied, "belongs to another user",
-                           "remove it, or choose a path of your own: cxl:/dev/shm/NAME");
+    return errors_.failed(Status::permission_denied, "belongs to another user")
+        .fix("remove it, or choose a path of your own: cxl:/dev/shm/NAME");
   }
   if (!S_ISREG(about.st_mode) && !S_ISCHR(about.st_mode)) {
-    return errors_.because(
-        Status::invalid_argument, "is neither a file nor a device",
-        "name a file in /dev/shm, a /dev/dax device, or a PCI BAR's resource file");
+    return errors_.failed(Status::invalid_argument, "is neither a file nor a device")
+        .fix("name a file in /dev/shm, a /dev/dax device, or a PCI BAR's resource file");
   }
   others_entitled_ = (about.st_mode & 0022) != 0;
   return {};
@@ -119,10 +117,10 @@ Result<void> Opener::size_file() {
   fresh_ = file_bytes == 0 && file().is_file();
   if (!fresh_) return {};
   if (!file_may_have(bytes_)) {
-    return errors_.because(
-        Status::no_resources,
-        "cannot have " + size_text(bytes_) + ": this process may not make a file of this size",
-        "choose a smaller size, cxl:PATH?size=1M, or a higher limit (ulimit -f)");
+    return errors_
+        .failed(Status::no_resources, "cannot have ", size_text(bytes_),
+                ": this process may not make a file of this size")
+        .fix("choose a smaller size, cxl:PATH?size=1M, or a higher limit (ulimit -f)");
   }
   if (ftruncate(file().descriptor(), static_cast<off_t>(bytes_)) != 0) {
     return errors_.cannot_have("cannot have " + size_text(bytes_), bytes_, errno);
@@ -141,20 +139,22 @@ Result<uint64_t> Opener::choose_size(uint64_t file_bytes) const {
     bytes = (bytes + page - 1) / page * page;
   }
   if (bytes == 0) {
-    return errors_.because(Status::invalid_argument, "is a device that does not report its size",
-                           "give the size: cxl:" + errors_.path + "?size=1G");
+    return errors_.failed(Status::invalid_argument, "is a device that does not report its size")
+        .fix("give the size: cxl:", errors_.path, "?size=1G");
   }
   if (file_bytes != 0 && bytes != file_bytes) {
-    return errors_.because(Status::invalid_argument,
-                           "exists and has " + size_text(file_bytes) + ", not " + size_text(bytes),
-                           "leave size out, or remove the file when no process uses it");
+    return errors_
+        .failed(Status::invalid_argument, "exists and has ", size_text(file_bytes), ", not ",
+                size_text(bytes))
+        .fix("leave size out, or remove the file when no process uses it");
   }
   if (bytes < least_window_bytes || bytes > most_bytes) {
-    return errors_.because(
-        Status::invalid_argument,
-        "has " + std::to_string(bytes) + " bytes: it was truncated, or is not a window",
-        "a window has at least 1M: choose another path, or remove the file when no process uses "
-        "it; the next device makes a new one");
+    return errors_
+        .failed(Status::invalid_argument, "has ", bytes,
+                " bytes: it was truncated, or is not a window")
+        .fix(
+            "a window has at least 1M: choose another path, or remove the file when no process "
+            "uses it; the next device makes a new one");
   }
   return bytes;
 }
@@ -229,38 +229,42 @@ Result<void> Opener::find() {
 Result<void> Opener::examine(const Says& says) const {
   const Parts parts = Parts::of(bytes_);
   if (says.magic != magic) {
-    return errors_.because(
-        Status::invalid_argument, "is not a window: it does not begin with the header of one",
-        "choose another path, or remove the file if you do not need it any more");
+    return errors_
+        .failed(Status::invalid_argument,
+                "is not a window: it does not begin with the header of one")
+        .fix("choose another path, or remove the file if you do not need it any more");
   }
   if (says.version != version) {
-    return errors_.because(
-        Status::version_mismatch,
-        "has layout " + std::to_string(says.version) + ", and this library has " +
-            std::to_string(version),
-        "use one version of liburma on this window, or remove its file when no process uses it");
+    return errors_
+        .failed(Status::version_mismatch, "has layout ", says.version, ", and this library has ",
+                version)
+        .fix(
+            "use one version of liburma on this window, or remove its file when no process uses "
+            "it");
   }
   if (says.bytes != bytes_ || says.rings != parts.rings) {
-    return errors_.because(
-        Status::invalid_argument,
-        "was made with " + std::to_string(says.bytes) + " bytes and " + std::to_string(says.rings) +
-            " rings, and now has " + std::to_string(bytes_) + " and " +
-            std::to_string(parts.rings) + ": it was truncated or overwritten",
-        "remove its file when no process uses it; the next device makes a new one");
+    return errors_
+        .failed(Status::invalid_argument, "was made with ", says.bytes, " bytes and ", says.rings,
+                " rings, and now has ", bytes_, " and ", parts.rings,
+                ": it was truncated or overwritten")
+        .fix("remove its file when no process uses it; the next device makes a new one");
   }
   if (settings_.coherent.value_or(says.coherent) != says.coherent) {
-    return errors_.because(
-        Status::invalid_argument,
-        says.coherent ? "was made as coherent" : "was made as not coherent",
-        "leave coherent= out, choose another path, or remove the file when no process uses it");
+    return errors_
+        .failed(Status::invalid_argument,
+                says.coherent ? "was made as coherent" : "was made as not coherent")
+        .fix(
+            "leave coherent= out, choose another path, or remove the file when no process uses "
+            "it");
   }
   if (says.boot != this_boot()) {
-    return errors_.because(
-        Status::unsupported,
-        "was used by another kernel, whose processes this one cannot see, or by this "
-        "one before it was restarted",
-        "if no other machine has it open, remove the file, or write zeros over the "
-        "first page of the device");
+    return errors_
+        .failed(Status::unsupported,
+                "was used by another kernel, whose processes this one cannot see, or by this one "
+                "before it was restarted")
+        .fix(
+            "if no other machine has it open, remove the file, or write zeros over the first "
+            "page of the device");
   }
   return {};
 }

@@ -91,10 +91,9 @@ Result<uint32_t> Slots::join() {
     words_.store(own_hold_->segment, uint32_t{0});
     return slot;
   }
-  return errors.because(
-      Status::no_resources,
-      "has no free slot: " + std::to_string(slot_count) + " devices are open on it",
-      "close some of them, or use another window: cxl:/dev/shm/NAME");
+  return errors
+      .failed(Status::no_resources, "has no free slot: ", slot_count, " devices are open on it")
+      .fix("close some of them, or use another window: cxl:/dev/shm/NAME");
 }
 
 Error Slots::cannot_listen(int error) const {
@@ -103,13 +102,13 @@ Error Slots::cannot_listen(int error) const {
     return errors.cannot_have("cannot have the socket of a slot beside its file", page_bytes,
                               error);
   }
-  return errors.because(
-      Status::io_error,
-      std::string(
-          "cannot have, beside its file, the socket at which a slot's memory is handed over: ") +
-          std::strerror(error),
-      "choose a directory where this process may write and a short path, or leave out "
-      "share=segment");
+  return errors
+      .failed(Status::io_error,
+              "cannot have, beside its file, the socket at which a slot's memory is handed over: ",
+              std::strerror(error))
+      .fix(
+          "choose a directory where this process may write and a short path, or leave out "
+          "share=segment");
 }
 
 void Slots::leave() {

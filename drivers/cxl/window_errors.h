@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/failed.h"
 #include "urma/core/result.h"
 
 namespace urma::drivers::cxl {
@@ -14,7 +15,11 @@ class WindowLock;
 struct WindowErrors {
   std::string path;
 
-  Error because(Status status, std::string_view why, std::string_view fix) const;
+  // Begins an error about the window; the parts say what failed and why.
+  template <class... Parts>
+  Failed failed(Status status, const Parts&... parts) const {
+    return urma::failed(status, "cxl: the window ", path, " ", parts...);
+  }
   Error cannot_lock(const WindowLock& lock) const;
   // `error` is the errno of a call that asked the file system for `needed_bytes`.
   Error cannot_have(std::string_view what, uint64_t needed_bytes, int error) const;

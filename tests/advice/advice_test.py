@@ -106,7 +106,8 @@ def self_test():
               'return wide ? fmt::format("one. Fix: {} or less", most) : what + ". Fix: two";\n')
     said = cures.cures_in("apps/a.cc", source)
     assert said == ["see {} --help", "{} or less", "two"], said
-    handed = cures.cures_in("drivers/cxl/a.cc", 'return because(Status::x, f(a, b), "do it");')
+    source = 'return because(Status::x, path, f(a, b), "do it");'
+    handed = cures.cures_in("drivers/pcap/capture_file.cc", source)
     assert handed == ["do it"], handed
     source = 'failed(x, "no ", y).fix("give ", f(a, "b"), g, " or " "6"); // failed(x).fix("no")'
     built = cures.cures_in("api/a.cc", source)

@@ -18,7 +18,6 @@ APART = (
     (r"apps/urma_info/checks.*\.cc", r"(?<![\w.])(?:fix|warn)\(", 1),
     (r"apps/urma_notify/incoming\.cc", r'return (?="(?:make|remove|see|try|allow|name))', None),
     (r"apps/urma_perf/shm_window\.cc", r"(?<!Failure )failure\(", 1),
-    (r"drivers/cxl/\w+\.cc", r"(?<![:\w])because\(", 2),
     (r"drivers/dpdk/(?:eal|pmd)\.cc", r'return (?="[a-z])', None),
     (r"drivers/dpdk/ether_device\.cc", r'\? (?="another number)', None),
     (r"drivers/dpdk/loader\.cc", r"return unusable\(", 1),
