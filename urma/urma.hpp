@@ -297,9 +297,9 @@ class URMA_API Jetty {
 
 // A receive queue (UB: JFR) that several Jetties share, made by Device::jfr and named in
 // JettyOptions::receives_from. A message to any of these Jetties takes one of the Jfr's buffers; an
-// immediate takes one of its receive slots. Both complete here, or in JfrOptions::completions, and
-// Completion::jetty is the Jetty that was the target. The Jfr has an id of its own, and peers can
-// send to it directly. Move only.
+// immediate takes one of its receive slots. Their completions are polled from the Jfr, or from
+// JfrOptions::completions if that is given; Completion::jetty is the Jetty that was the target. The
+// Jfr has an id of its own, and peers can send to it directly. Move only.
 //
 // Flushing or destroying one of the Jetties does not affect the Jfr: messages that were arriving
 // for that Jetty are refused, and their buffers become free for the others. When the Jfr is

@@ -209,8 +209,11 @@ Message Receiver::accepted(const Completion& arrival, const Message& question,
                 dialogue_.wording());
   const auto offer = body_of<Offer>(question);
   if (transfers_.size() >= most_transfers) {
-    throw Busy(Exit::error, fmt::format("it takes {} files already. Fix: wait until one is done",
-                                        transfers_.size()));
+    throw Busy(
+        Exit::error,
+        fmt::format("the receiver takes at most {} files at a time. Fix: repeat this command "
+                    "when a transfer has ended",
+                    most_transfers));
   }
   Segment staging = must(device_.allocate(size_t{slots} * slot_bytes), "staging memory");
   try {

@@ -156,7 +156,9 @@ Message Server::welcome(const Session::Client& from, const Message& question) {
   if (sessions_.size() >= most_clients) {
     throw Failure(
         Exit::error,
-        fmt::format("it serves {} clients already. Fix: wait until one is done", sessions_.size()));
+        fmt::format("the server serves at most {} clients at a time. Fix: repeat this command when "
+                    "a client has ended",
+                    most_clients));
   }
   const auto hello = body_of<Hello>(question);
   sessions_.push_back(std::make_unique<Session>(++clients_, device_, completions_,

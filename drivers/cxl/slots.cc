@@ -80,7 +80,7 @@ Result<uint32_t> Slots::join() {
       unlock_slot(descriptor, slot);
       // Another program's file has the name of the socket, and is not removed.
       if (why == EADDRINUSE) continue;
-      return cannot_listen(why);
+      return cannot_listen(slot, why);
     }
     words_.bell_of(slot).awake();
     own_generation_ = words_.generation(slot) | 1;
@@ -96,16 +96,12 @@ Result<uint32_t> Slots::join() {
       .fix("close some of them, or use another window: cxl:/dev/shm/NAME");
 }
 
-Error Slots::cannot_listen(int error) const {
+Error Slots::cannot_listen(uint32_t slot, int error) const {
   const WindowErrors& errors = file_.errors();
-  if (is_shortage(error)) {
-    return errors.cannot_have("cannot have the socket of a slot beside its file", page_bytes,
-                              error);
-  }
-  return errors
-      .failed(Status::io_error,
-              "cannot have, beside its file, the socket at which a slot's memory is handed over: ",
-              std::strerror(error))
+  const std::string what = "needs the socket " + file_.path() + "." + std::to_string(slot) +
+                           ", by which segments are handed over, but it cannot be created";
+  if (is_shortage(error)) return errors.cannot_have(what, page_bytes, error);
+  return errors.failed(Status::io_error, what, ": ", std::strerror(error))
       .fix(
           "choose a directory where this process may write and a short path, or leave out "
           "share=segment");

@@ -52,7 +52,8 @@ class Slots {
   }
 
  private:
-  Error cannot_listen(int error) const;
+  // `error` is the errno with which `HandOver::listen` failed.
+  Error cannot_listen(uint32_t slot, int error) const;
   void ring_partners(uint32_t slot) const;
 
   const Mapping& mapping_;

@@ -34,7 +34,7 @@ struct Link {
   explicit Link(std::initializer_list<Station::Settings> all) {
     for (const auto& one : all) stations.emplace_back(one);
   }
-  // Carries messages until there are none. Returns how many there were.
+  // Delivers the stations' messages until none is left. Returns the number of messages.
   size_t settle() {
     size_t carried = 0;
     for (bool more = true; more;) {
@@ -125,9 +125,9 @@ TEST_CASE("a frame with any wrong bit in its headers is refused, or its headers 
       wrong[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
       packets += b.take(wrong, true, link.now).kind == Kind::packet;
     }
-    // The sender's MAC address, in IPv6 traffic class, flow label and hop limit have no checksum.
-    // IPv4 leaves the UDP checksum out, so the ports and the checksum field have none either; a
-    // wrong source port is another sender.
+    // No checksum covers the sender's MAC address and, in IPv6, the traffic class, the flow label
+    // and the hop limit. Over IPv4 the sender omits the UDP checksum, so nothing covers the ports
+    // and the checksum field either: a wrong source port looks like another sender.
     CHECK(packets <= (v6 ? 48 + 8 + 20 + 8 : 48 + 16));
     for (size_t bytes = 0; bytes < right.size(); ++bytes) {
       CHECK(b.take(std::span(right).first(bytes), true, link.now).kind != Kind::packet);
