@@ -58,10 +58,10 @@ Result<void> Mapping::put_caches_between(uint64_t double_seed) {
     auto acted = ActedCaches::make(mapped_, bytes_, double_seed);
     if (acted == nullptr) {
       return file_.errors()
-          .failed(Status::no_resources,
-                  "cannot be copied, as the test option double= requires, which simulates caches "
-                  "in a copy: ",
-                  std::strerror(errno))
+          .failed(
+              Status::no_resources,
+              "cannot be copied for the test option double=, which simulates caches in a copy: ",
+              std::strerror(errno))
           .fix("choose a smaller window: cxl:PATH?size=16M");
     }
     std::byte* const copy = acted->copy();
