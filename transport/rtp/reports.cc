@@ -146,13 +146,15 @@ std::optional<congestion::Feedback> ReportsTaken::take(HeaderView<LdcpCetph::siz
   const auto ldcp = LdcpCetph::parse(report);
   const int64_t arrived = ldcp.ack_seq - received_;
   if (arrived < 0) {
-    if (++overtaken_in_row_ < most_overtaken) return std::nullopt;
-    overtaken_in_row_ = 0;
-    received_ = ldcp.ack_seq;
-    marked_ = ldcp.ce_seq;
+    overtaken_in_row_ = static_cast<uint8_t>(overtaken_in_row_ % most_overtaken + 1);
+    if (overtaken_in_row_ == most_overtaken) {
+      received_ = ldcp.ack_seq;
+      marked_ = ldcp.ce_seq;
+    }
     return std::nullopt;
   }
   overtaken_in_row_ = 0;
+  if (arrived == 0) return std::nullopt;
   received_ = ldcp.ack_seq;
   const auto most = static_cast<uint64_t>(arrived);
   if (form_ != ReportForm::ldcp) {
@@ -160,7 +162,6 @@ std::optional<congestion::Feedback> ReportsTaken::take(HeaderView<LdcpCetph::siz
                                     ? feedback_of(RateCetph::parse(report), packet_bytes)
                                     : feedback_of(CaqmCetph::parse(report), packet_bytes);
     news.marked_bytes = std::min(news.marked_bytes, most);
-    if (most == 0) news.marked_packets = news.hint = 0;  // the same report again
     return news;
   }
   const int64_t marked = ldcp.ce_seq - marked_;

@@ -104,11 +104,14 @@ class ReportsTaken {
   ReportForm form() const { return form_; }
   // Returns whether acknowledgements of the peer may have a report.
   bool in_acknowledgements() const { return form_ != ReportForm::none && form_ != ReportForm::cnp; }
-  // Returns the news of a report, `packet_bytes`: the size of a full packet. Returns nothing if a
-  // later report has arrived before. Several such reports in a row show that the one which seemed
-  // later was forged, or that the receiver counts anew: then the sums continue from these.
+  // Returns the news of a report, `packet_bytes`: the size of a full packet. Returns nothing if no
+  // packet has arrived since the latest report, as when that one is repeated, or if a later report
+  // has arrived before. Several overtaken reports in a row show that the one which seemed later was
+  // forged, or that the receiver counts anew: then the sums continue from these.
   std::optional<congestion::Feedback> take(HeaderView<LdcpCetph::size> report,
                                            uint32_t packet_bytes);
+  // Returns whether a later report had arrived before the last one that `take` was called for.
+  bool overtaken() const { return overtaken_in_row_ > 0; }
 
  private:
   static constexpr uint8_t most_overtaken = 16;

@@ -188,15 +188,10 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, const R
 inline void Tp::handle_ack(const ParsedAck& ack, Time now, PacketSink& sink) {
   std::optional<congestion::Feedback> feedback;
   if (ack.congestion) {
-    feedback = routes()
-                   .reports()
-                   .taken(reports_taken_)
-                   .take(*ack.congestion, facts_.packet_bytes + header_allowance);
-    if (feedback) {
-      feedback->ack_queue = ack.queue;
-    } else {
-      ++counters_.overtaken_reports;
-    }
+    ReportsTaken& reports = routes().reports().taken(reports_taken_);
+    feedback = reports.take(*ack.congestion, facts_.packet_bytes + header_allowance);
+    if (feedback) feedback->ack_queue = ack.queue;
+    counters_.overtaken_reports += reports.overtaken();
   }
   const uint64_t inflight = sent_.inflight_bytes();
   const auto news =

@@ -58,7 +58,8 @@ TEST_CASE("reports of form ldcp tell the sender of all marked bytes, whichever a
     REQUIRE(news);
     told += news->marked_bytes;
     CHECK(told == marked);
-    CHECK(taken.take(report, 1024)->marked_bytes == 0);  // repeated
+    CHECK_FALSE(taken.take(report, 1024).has_value());  // repeated
+    CHECK_FALSE(taken.overtaken());
     if (!(latest[1] == report)) CHECK_FALSE(taken.take(latest[1], 1024).has_value());
     latest = {latest[1], report};
   }
@@ -114,9 +115,9 @@ class BytesTaken {
 template <class Taken>
 bool counts_across_wraps(uint64_t step) {
   Taken taken(ReportForm::ldcp);
-  for (uint64_t arrived = 0; arrived < uint64_t{40} << 30; arrived += step) {
+  for (uint64_t arrived = step; arrived < uint64_t{40} << 30; arrived += step) {
     const auto news = taken.take(ldcp_report(arrived, arrived / 2), 1024);
-    if (!news || news->marked_bytes != (arrived == 0 ? 0 : step / 2)) return false;
+    if (!news || news->marked_bytes != step / 2) return false;
   }
   return true;
 }
@@ -141,7 +142,10 @@ TEST_CASE("reports that seem to be overtaken one after another are believed in t
   REQUIRE(taken.take(ldcp_report(1 << 28, 2600), 1024));
   for (int i = 0; i < 40; ++i) {
     CHECK_FALSE(taken.take(ldcp_report(2000, 0), 1024));
-    if (i % 10 == 9) REQUIRE(taken.take(ldcp_report(1 << 28, 2600), 1024));
+    CHECK(taken.overtaken());
+    if (i % 10 != 9) continue;
+    CHECK_FALSE(taken.take(ldcp_report(1 << 28, 2600), 1024));
+    CHECK_FALSE(taken.overtaken());
   }
 }
 
@@ -160,7 +164,8 @@ TEST_CASE("a report that its sender has made up marks no more bytes than it says
         bytes[b] = static_cast<std::byte>(any);
       }
       const auto news = taken.take(bytes, 1120);
-      REQUIRE(news);
+      REQUIRE(news.has_value() == (step > 0));
+      if (!news) continue;
       CHECK(news->marked_bytes <= step);
       if (news->switched) continue;
       CHECK(news->marked_packets == 0);
@@ -202,7 +207,8 @@ TEST_CASE("the answers of switches reach the sender, as sums since the last repo
   CHECK(reported(ReportForm::rate, {grants, grants}).hint == 2 * 1024 / 32);
 }
 
-TEST_CASE("a report that arrives twice marks and grants once") {
+// Neither marks nor grants count again, nor that switches took part, nor that they refused.
+TEST_CASE("a report that arrives twice has an effect once") {
   for (const ReportForm form : {ReportForm::caqm, ReportForm::rate}) {
     for (const auto& signal : {grants, marks}) {
       ReportsGiven given(form);
@@ -212,15 +218,17 @@ TEST_CASE("a report that arrives twice marks and grants once") {
       const auto first = taken.take(report, 1024).value();
       CHECK(first.marked_packets == (signal.congested ? 3 : 0));
       CHECK((first.hint > 0 || form == ReportForm::caqm));
-      const auto again = taken.take(report, 1024).value();
-      CHECK(again.marked_packets == 0);
-      CHECK(again.marked_bytes == 0);
-      CHECK(again.hint == 0);
-      // Its delay is that of the same queue, and what was not refused is not refused now.
-      CHECK(again.switch_queue == first.switch_queue);
-      CHECK(again.increase == first.increase);
+      CHECK_FALSE(taken.take(report, 1024).has_value());
+      CHECK_FALSE(taken.overtaken());
     }
   }
+}
+
+TEST_CASE("a report without new packets does not change the sum of marked bytes") {
+  ReportsTaken taken(ReportForm::ldcp);
+  CHECK(taken.take(ldcp_report(4000, 2000), 1024)->marked_bytes == 2000);
+  CHECK_FALSE(taken.take(ldcp_report(4000, 0), 1024).has_value());
+  CHECK(taken.take(ldcp_report(8000, 3000), 1024)->marked_bytes == 1000);
 }
 
 TEST_CASE("marks of ECN reach the sender beside the rate that a switch names") {
@@ -687,8 +695,10 @@ TEST_CASE("an acknowledgement that arrives twice brings its answers once") {
   pair.now += 1ms;
   const Carried ack = pair.sent_by(pair.right).at(0);
   for (int i = 0; i < 5; ++i) pair.arrive(pair.left, ack);
+  CHECK(told.acknowledged == 1);
   CHECK(told.hints == 5);
   CHECK(told.marked_packets == 1);
+  CHECK(pair.left.transport.counters().overtaken_reports == 0);
 }
 
 TEST_CASE("the queue that an acknowledgement met reaches the controller") {
