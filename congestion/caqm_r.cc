@@ -67,8 +67,8 @@ void CaqmR::obey(const Acknowledged& event, const Feedback& feedback) {
 CaqmRMeter::CaqmRMeter(const PortSettings& settings)
     : rate_(static_cast<float>(std::max(settings.bytes_per_second, code_zero_rate))),
       round_(static_cast<float>(std::max(seconds(settings.base_rtt), 1e-7))),
-      packet_(static_cast<float>(std::max<uint32_t>(settings.packet_bytes, 1))),
       seed_(settings.seed),
+      packet_(static_cast<uint16_t>(std::clamp<uint32_t>(settings.packet_bytes, 1, 0xffff))),
       last_hop_(settings.last_hop) {
   set_fair(utilisation * rate_);
 }
@@ -92,7 +92,7 @@ Signal CaqmRMeter::arrive(Time now, uint32_t bytes, uint64_t queue_bytes, Signal
   const double rate = rate_of(in.hint);
   const double round_bytes = rate * round_;
   const auto flows = static_cast<float>(std::min(bytes / round_bytes, most_counted));
-  counted_ += flows;
+  counts_[slot_] += flows;
   if (rate > near_fair * fair_) {
     if (in.congested && rate <= fair_) return out;
     capped_ += static_cast<float>(bytes);
@@ -127,7 +127,7 @@ void CaqmRMeter::advance(Time now, uint64_t queue_bytes) {
   slot_end_ = now + slot;
   if (first) return;
   counts_ = {};
-  counted_ = arrived_ = refused_ = capped_ = granted_ = 0;
+  arrived_ = refused_ = capped_ = granted_ = 0;
   load_ = refused_flows_ = capped_load_ = growth_ = 0;
   // A sender of one packet in a longer round trip would otherwise be refused each time.
   tokens_ = packet_;
@@ -136,10 +136,10 @@ void CaqmRMeter::advance(Time now, uint64_t queue_bytes) {
 }
 
 void CaqmRMeter::end_slot(uint64_t queue_bytes) {
-  counts_[slot_] = counted_;
-  slot_ = static_cast<uint8_t>((slot_ + 1) % slots);
   double sum = 0;
   for (const float count : counts_) sum += count;
+  slot_ = (slot_ + 1) & (slots - 1);
+  counts_[slot_] = 0;
   const double averaged =
       std::clamp<double>(2 * flows_ * packet_ / rate_, round_, most_rounds * round_);
   const double gain = slot_seconds() / averaged;
@@ -152,7 +152,7 @@ void CaqmRMeter::end_slot(uint64_t queue_bytes) {
   average(refused_flows_, refused_ * slots);
   average(capped_load_, capped_ / slot_seconds());
   growth_ = static_cast<float>(growth_ + (granted_ / slot_seconds() - growth_) / slots);
-  counted_ = arrived_ = refused_ = capped_ = granted_ = 0;
+  arrived_ = refused_ = capped_ = granted_ = 0;
 
   const double standing = std::max(static_cast<double>(queue_bytes) - free_packets * packet_, 0.0);
   const double most = utilisation * rate_;

@@ -46,7 +46,7 @@ class CaqmRMeter final : public PortMeter {
   double excess() const { return excess_; }
 
  private:
-  static constexpr int slots = 8;  // of one base round trip
+  static constexpr unsigned slots = 8;  // of one base round trip; a power of two
 
   void advance(Time now, uint64_t queue_bytes);
   void end_slot(uint64_t queue_bytes);
@@ -55,16 +55,14 @@ class CaqmRMeter final : public PortMeter {
   double slot_seconds() const { return round_ / slots; }
 
   Time slot_end_ = Time::min();
-  float rate_;    // bytes per second
-  float round_;   // seconds
-  float packet_;  // bytes of the largest packet
+  float rate_;   // bytes per second
+  float round_;  // seconds
   // Sums of the present slot.
   float arrived_ = 0;                  // bytes
   float refused_ = 0;                  // flows below the fair rate that were refused an increase
   float capped_ = 0;                   // bytes of flows at the fair rate
   float granted_ = 0;                  // bytes of increases
-  float counted_ = 0;                  // flows
-  std::array<float, slots> counts_{};  // flows, of the last slots
+  std::array<float, slots> counts_{};  // flows, of the last slots and the present one, `slot_`
   float flows_ = 1;
   float load_ = 0;           // bytes per second, averaged
   float refused_flows_ = 0;  // `refused_` as an average of slots
@@ -76,9 +74,10 @@ class CaqmRMeter final : public PortMeter {
   uint32_t seed_;
   uint32_t packets_ = 0;
   float fair_part_ = 0;  // of the step from `fair_low_` to the next code
+  uint16_t packet_;      // bytes of the largest packet
   uint8_t fair_low_ = 0;
-  uint8_t slot_ = 0;
-  bool last_hop_;
+  uint8_t slot_ : 7 = 0;
+  bool last_hop_ : 1;
 };
 
 }  // namespace urma::congestion

@@ -16,7 +16,8 @@ namespace urma::congestion {
 // in congestion control are reported, too, with the default signal, because they load the port.
 class PortMeter {
  public:
-  static constexpr size_t storage = 128;
+  // Each lane of each port of a switch has a meter, which must take less than 128 bytes.
+  static constexpr size_t storage = 120;
 
   virtual ~PortMeter() = default;
   // Called for a packet that enters the queue, in which `queue_bytes` wait ahead of it.

@@ -18,7 +18,7 @@ class NoMeter final : public PortMeter {
 
 template <class Kind>
 PortMeter* make(void* storage, const PortSettings& settings) {
-  static_assert(sizeof(Kind) <= PortMeter::storage);
+  static_assert(sizeof(Kind) <= PortMeter::storage && PortMeter::storage < 128);
   return new (storage) Kind(settings);
 }
 

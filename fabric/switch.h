@@ -206,6 +206,7 @@ class Switch {
     alignas(64) std::byte storage_[congestion::PortMeter::storage];
     congestion::PortMeter* meter_ = nullptr;
   };
+  static_assert(sizeof(Meter) == 128, "a meter takes two cache lines");
 
   uint32_t number_of(uint32_t port, uint32_t lane) const { return port * settings_.lanes + lane; }
   congestion::PortMeter* meter_of(uint32_t lane_number) {
