@@ -68,15 +68,18 @@ Switch::Switch(const SwitchSettings& settings)
 
 // ---- control
 
-void Switch::connect(uint32_t port, const SwitchPort& as) {
+void Switch::connect(uint32_t port, const SwitchPort& as, bool is_back) {
   Port& it = ports_[port];
   it.line = Line(as.bytes_per_second);
   it.as = as;
   it.as.marking.all_bytes = std::max(as.marking.all_bytes, as.marking.from_bytes);
   it.up = true;
-  if (meters_.empty()) return;
+  if (!is_back) it.counters = {};
   for (uint32_t lane = 0; lane < settings_.lanes; ++lane) {
     const uint32_t number = number_of(port, lane);
+    if (!is_back) lanes_[number].counters = {};
+    if (!is_back && !histograms_.empty()) histograms_[number] = {};
+    if (meters_.empty()) continue;
     meters_[number].clear();
     // A line without a rate has no queue to meter.
     if (as.bytes_per_second == 0) continue;

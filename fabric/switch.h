@@ -124,7 +124,8 @@ class Switch {
 
   // ---- control
 
-  void connect(uint32_t port, const SwitchPort& as);
+  // Counters and histograms of the port begin anew, unless the device that it had is back.
+  void connect(uint32_t port, const SwitchPort& as, bool is_back = false);
   Routes& routes() { return routes_; }
   const SwitchSettings& settings() const { return settings_; }
   bool up(uint32_t port) const { return ports_[port].up; }

@@ -123,8 +123,9 @@ fabric::SwitchPort Forwarder::port_settings(uint32_t cna) const {
 
 void Forwarder::open(uint32_t port, Time now) {
   used_ports_ = std::max(used_ports_, port + 1);
-  last_cna_[port] = host_at(port).cna;
-  fabric_.connect(port, port_settings(last_cna_[port]));
+  const uint32_t cna = host_at(port).cna;
+  fabric_.connect(port, port_settings(cna), cna == last_cna_[port]);
+  last_cna_[port] = cna;
   fabric_.bring_up(port, now);
   fabric_.routes().attach(last_cna_[port], port);
 }

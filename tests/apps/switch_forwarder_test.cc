@@ -257,6 +257,34 @@ TEST_CASE("the packets of a device that vanished are dropped, and their memory i
   CHECK(with.forwarder.last_cna(0) == 2);
 }
 
+TEST_CASE("a port keeps its counters for a device that returns, and clears them for another one") {
+  Attached with;
+  const FakeDevice device{host_at(2), 2};
+  const fabric::Switch& at = with.forwarder.fabric();
+  for (int i = 0; i < 5; ++i) with.arrive(packet_between(1, 2, 1000), host_at(1));
+  with.arrive(packet_between(1, 1, 1000), host_at(2));  // a forged source
+  with.now += 10us;
+  with.release(with.leave());
+  with.tell(device, device.leaves());
+  REQUIRE(with.attach(device)->type == LinkMessage::attached);
+  REQUIRE(with.forwarder.last_cna(1) == 2);
+  CHECK(at.counters(1, 0).packets == 5);
+  CHECK(at.counters(1).received_packets == 1);
+  CHECK(with.drops(1, fabric::Drop::spoofed_source) == 1);
+  CHECK(fabric::queue_quantile(*at.histogram(1, 0), 1) >= 4000);
+
+  with.tell(device, device.leaves());
+  REQUIRE(with.attach({host_at(4), 4})->type == LinkMessage::attached);
+  REQUIRE(with.forwarder.last_cna(1) == 4);
+  CHECK(at.counters(1, 0).packets == 0);
+  CHECK(at.counters(1, 0).bytes == 0);
+  CHECK(at.counters(1, 0).most_queue == 0);
+  CHECK(at.counters(1).received_packets == 0);
+  CHECK(with.drops(1, fabric::Drop::spoofed_source) == 0);
+  CHECK(fabric::queue_quantile(*at.histogram(1, 0), 1) == 0);
+  CHECK(at.counters(0).received_packets == 5);  // of another port
+}
+
 TEST_CASE("a queue that is full drops packets, and all memory comes back") {
   Attached with;
   const uint32_t free = with.forwarder.free_slots();
