@@ -158,6 +158,16 @@ void Bottleneck::send(uint32_t index, uint32_t bytes, bool again) {
   enter(sender.options.first_hop, packet);
 }
 
+void Bottleneck::forge(uint32_t bytes, const congestion::Signal& signal) {
+  picoseconds_ = std::max(picoseconds_, picoseconds_of(now_));
+  enter(0, {.sender = forged,
+            .bytes = bytes,
+            .number = 0,
+            .sent = now_,
+            .signal = signal,
+            .marked = false});
+}
+
 void Bottleneck::enter(size_t index, const Packet& packet) {
   Hop& hop = hops_[index];
   const double waits = static_cast<double>(std::max<int64_t>(hop.busy_until - picoseconds_, 0));
@@ -202,6 +212,7 @@ void Bottleneck::leave(size_t index) {
   if (hop.meter != nullptr) {
     packet.signal = hop.meter->depart(now_, packet.bytes, hop.queued, packet.signal);
   }
+  if (packet.sender == forged) return;
   const size_t last = senders_[packet.sender].options.last_hop;
   if (index < last && index + 1 < hops_.size()) return enter(index + 1, packet);
   deliver(packet);

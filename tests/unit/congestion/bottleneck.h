@@ -82,6 +82,8 @@ class Bottleneck {
 
   void add(const SenderOptions& options);
   void run(Time until);
+  // A packet that no sender sent, and that says this, arrives at the first hop now.
+  void forge(uint32_t bytes, const congestion::Signal& signal);
   // From now on, bytes, queues and shares are counted anew.
   void begin_count();
 
@@ -95,8 +97,9 @@ class Bottleneck {
   double bdp_packets() const;
 
  private:
+  static constexpr uint32_t forged = UINT32_MAX;
   struct Packet {
-    uint32_t sender;
+    uint32_t sender;  // or `forged`
     uint32_t bytes;
     uint64_t number;
     Time sent;

@@ -157,6 +157,47 @@ TEST_CASE("caqm_r: shares are equal 15 round trips after a flow joins, and 20 af
 }
 
 // One flow passes three ports, with one, two and four others: max-min is 0.2, and 0.8, 0.4, 0.2.
+struct Damage {
+  double during, least, after;  // shares of the line; `least`: of the slowest sender
+};
+
+// A host sends full packets with the lowest rate code, so many in each round trip, for 400 round
+// trips. `after` is the utilisation so many round trips after it has stopped.
+Damage forge(int senders, int each_round, int64_t recovers) {
+  Bottleneck run(switched("caqm_r"));
+  for (int i = 0; i < senders; ++i) run.add({});
+  run.run(rounds(200));
+  for (int i = 0; i < 400 * each_round; ++i) {
+    // The senders have slowed by then.
+    if (i == 200 * each_round) run.begin_count();
+    run.forge(4096, {.hint = 1});
+    run.run(run.now() + BottleneckOptions{}.base_rtt / each_round);
+  }
+  Damage damage{.during = run.utilisation(), .least = 1, .after = 0};
+  for (int i = 0; i < senders; ++i)
+    damage.least = std::min(damage.least, run.share(static_cast<size_t>(i)));
+  run.run(rounds(600 + recovers));
+  run.begin_count();
+  run.run(rounds(700 + recovers));
+  damage.after = run.utilisation();
+  return damage;
+}
+
+// Each forged packet counts as 256 flows, the most that one can. The port cannot tell them from as
+// many channels, to which it would give the same shares.
+TEST_CASE("caqm_r: a host that forges low rates takes the shares of 256 flows for each packet") {
+  for (const int senders : {4, 32}) {
+    for (const int each_round : {1, 10}) {
+      INFO(senders << " senders, " << each_round << " forged packets in a round trip");
+      const Damage damage = forge(senders, each_round, each_round == 1 ? 64 : 1000);
+      const double left = senders / (senders + 256.0 * each_round);
+      CHECK(damage.during > 0.7 * left);
+      CHECK(damage.least > 0);
+      CHECK(damage.after > 0.9);
+    }
+  }
+}
+
 TEST_CASE("caqm_r: flows that are limited elsewhere leave their share to others") {
   Bottleneck run({.hops = {{.meter = "caqm_r"}, {.meter = "caqm_r"}, {.meter = "caqm_r"}}});
   run.add({});
