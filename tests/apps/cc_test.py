@@ -14,11 +14,12 @@ HOSTS = [f"127.4.{os.getpid() % 250}.{n}" for n in (1, 2)]
 CONTROLS = ["aimd", "fixed", "ldcp", "dcqcn", "caqm_w", "caqm_r"]
 
 
-def run(control, *options):
-    """Returns the exit code, the results, and the text on stderr."""
+def run(control, *options, fault=""):
+    """Returns the exit code, the results, and the text on stderr. `fault`: around the client."""
     done = subprocess.run(
         [PERF, "write_bw", "--self", "--count", "50", "--size", "64K", "--json", "--cc", control,
-         "--device", f"udp:{HOSTS[0]}{options[0]}", "--peer-device", f"udp:{HOSTS[1]}{options[1]}"],
+         "--device", f"{fault}udp:{HOSTS[0]}{options[0]}",
+         "--peer-device", f"udp:{HOSTS[1]}{options[1]}"],
         capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
 
@@ -39,6 +40,18 @@ def test_each_control_moves_bytes():
         gives_way = "congestion ldcp (warning: caqm_w needs switches" in device
         assert gives_way == (control == "caqm_w"), (control, device)
         assert ("Fix: " in errors) == (control == "caqm_w"), (control, errors)
+
+
+def test_marks_over_udp():
+    """A slow line marks, the IP header carries the marks, and the receiver counts them."""
+    for control in ("ldcp", "caqm_r"):
+        code, whole, errors = run(control, "?ecn=yes", "?ecn=yes",
+                                  fault="fault(rate=1Gbit,mark=16K,queue=4M):")
+        assert code == 0, (control, errors)
+        result = whole["results"][0]
+        assert result["wrong"] == 0 and result["bytes_per_second"] > 0, (control, result)
+        assert result["counters"]["server_packets_marked"] > 0, (control, result)
+        assert result["counters"]["client_channels_lost"] == 0, (control, result)
 
 
 def test_a_peer_that_cannot_report():
