@@ -19,6 +19,10 @@ Budget Device::budget() {
   using transport::SentWindow;
   constexpr uint32_t per_chunk = SentWindow::Queue::elements_per_chunk;
   constexpr uint32_t chunk = in_slab<SentWindow::Queue::Chunk>();
+  static_assert(in_slab<transport::Tp>() + 2 * transport::Tpns::entry_bytes() +
+                        TimerWheel::bytes_each + sizeof(uint32_t) + sizeof(bool) <=
+                    512,
+                "an idle channel takes at most 512 bytes");
   return {
       {"Jetty", "the application's object", sizeof(Jetty)},
       {"Jetty", "its state: device, queues, id, token", from_malloc(sizeof(Jetty::State))},

@@ -38,7 +38,7 @@ class Tpns {
   }
 
   // Returns the size of an entry, for the budget; the table is at most half full.
-  static size_t entry_bytes() { return FlatMap<uint32_t>::entry_bytes(); }
+  static constexpr size_t entry_bytes() { return FlatMap<uint32_t>::entry_bytes(); }
 
  private:
   static constexpr uint32_t promised_flag = 1u << 31;
