@@ -20,28 +20,28 @@ constexpr Duration longest_standstill = 200ms;
 constexpr const char* marking_path = "rate=1Gbit&queue=400K&mark=60K&delay=20us";
 
 // Two hosts with two paths at first.
-struct ChangingPaths {
-  std::string name;
-  SimHosts hosts;
-  SimHosts::Host here;
-  SimHosts::Host there;
-  Imported target;
+struct ChangingPaths : SimPair {
+  std::string port;  // the device string of one more path
   uint64_t posted = 0;
   uint64_t ended = 0;
   Time ended_at{};
 
   ChangingPaths(const std::string& network, const std::string& control,
                 const Retransmission& mode = sel_rack, uint64_t seed = 1)
-      : name(network),
-        hosts(network, seed),
-        here(SimHosts::start_at("paths():" + port() + "+" + port(), {.berths = 64},
-                                {.congestion = control,
-                                 .retransmission = mode,
-                                 .balance = seed % 2 == 0 ? Balance::packet : Balance::slice})),
-        there(SimHosts::start_at("paths():" + port() + "+" + port(), {.berths = 64}, {})),
-        target(here.device.import(there.line).value()) {}
+      : SimPair(network,
+                {.text = "paths():" + port_of(network) + "+" + port_of(network),
+                 .jetty = {.berths = 64},
+                 .device = {.congestion = control,
+                            .retransmission = mode,
+                            .balance = seed % 2 == 0 ? Balance::packet : Balance::slice}},
+                {.text = "paths():" + port_of(network) + "+" + port_of(network),
+                 .jetty = {.berths = 64}},
+                seed),
+        port(port_of(network)) {}
 
-  std::string port() const { return "sim:" + name + "?" + marking_path; }
+  static std::string port_of(const std::string& network) {
+    return "sim:" + network + "?" + marking_path;
+  }
 
   // Keeps writing. Returns the bytes that arrive in a second.
   double flow(Duration time) {
@@ -95,7 +95,7 @@ TEST_CASE("paths that come and go at both ends stop no control, and packets are 
         if (places.size() > 1 && (places.size() > 3 || chance.below(2) == 0)) {
           REQUIRE(host.device.remove_path(places[chance.below(places.size())]).ok());
         } else {
-          REQUIRE(host.device.add_path(paths.port()).ok());
+          REQUIRE(host.device.add_path(paths.port).ok());
         }
         paths.flow(5ms);
       }
@@ -113,8 +113,8 @@ TEST_CASE("a new path carries data within a few round trips, and begins as a new
     ChangingPaths paths("new-path-" + control, control, sel_rack, 2);
     paths.flow(20ms);
     const double two = paths.flow(20ms);
-    REQUIRE(paths.here.device.add_path(paths.port()).ok());
-    REQUIRE(paths.there.device.add_path(paths.port()).ok());
+    REQUIRE(paths.here.device.add_path(paths.port).ok());
+    REQUIRE(paths.there.device.add_path(paths.port).ok());
     paths.flow(20ms);
     const auto ways = paths.here.device.paths(paths.target.segment.peer).value();
     REQUIRE(ways.size() == 3);
@@ -125,7 +125,7 @@ TEST_CASE("a new path carries data within a few round trips, and begins as a new
     for (SimHosts::Host* host : {&paths.here, &paths.there}) {
       REQUIRE(host->device.remove_path(host->device.endpoints()[1]).ok());
       paths.flow(2ms);
-      REQUIRE(host->device.add_path(paths.port()).ok());
+      REQUIRE(host->device.add_path(paths.port).ok());
       paths.flow(20ms);
     }
     CHECK(paths.flow(20ms) > two + path_bytes_per_second / 2);
@@ -145,7 +145,7 @@ TEST_CASE("where one path is used at a time, a change over keeps the rate, and l
         SimHosts::Host& host = change % 2 == 0 ? paths.here : paths.there;
         REQUIRE(host.device.remove_path(host.device.endpoints().front()).ok());
         CHECK(paths.flow(5ms) > path_bytes_per_second / 8);
-        REQUIRE(host.device.add_path(paths.port()).ok());
+        REQUIRE(host.device.add_path(paths.port).ok());
         CHECK(paths.flow(5ms) > path_bytes_per_second / 8);
         const double rate = paths.flow(20ms);
         CHECK(rate > path_bytes_per_second / 2);

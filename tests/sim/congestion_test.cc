@@ -263,22 +263,22 @@ TEST_CASE("lost packets and reports end no work and no channel") {
 }
 
 // Two paths from one host to another, each a line of its own.
-struct TwoPaths {
-  SimHosts hosts;
-  SimHosts::Host here;
-  SimHosts::Host there;
-  Imported target;
+struct TwoPaths : SimPair {
   uint64_t ended = 0;
 
   TwoPaths(const std::string& name, const std::string& control, const std::string& first,
            const std::string& second, const Retransmission& mode = sel_rack)
-      : hosts(name),
-        here(SimHosts::start_at(
-            "paths():sim:" + name + "?" + first + "+sim:" + name + "?" + second, {.berths = 64},
-            {.congestion = control, .retransmission = mode, .balance = Balance::packet})),
-        there(SimHosts::start_at("paths():sim:" + name + "?delay=50us+sim:" + name + "?delay=50us",
-                                 {.berths = 64}, {})),
-        target(here.device.import(there.line).value()) {}
+      : SimPair(
+            name,
+            {.text = paths(name, first, second),
+             .jetty = {.berths = 64},
+             .device = {.congestion = control, .retransmission = mode, .balance = Balance::packet}},
+            {.text = paths(name, way_back, way_back), .jetty = {.berths = 64}}) {}
+
+  static std::string paths(const std::string& name, const std::string& first,
+                           const std::string& second) {
+    return "paths():sim:" + name + "?" + first + "+sim:" + name + "?" + second;
+  }
 
   // Keeps writing. Returns the bytes that arrive in a second.
   double flow(Duration time) {

@@ -14,13 +14,10 @@ using namespace std::chrono_literals;
 constexpr JettyOptions unreliable = {.berths = 256, .receives = 0, .mode = ServiceMode::unreliable};
 
 // A sender of datagrams, and a receiver that does not know it.
-struct Datagrams {
+struct Datagrams : SimPair {
   explicit Datagrams(const std::string& name, const std::string& network = "",
                      const JettyOptions& receiver = {.berths = 4, .receives = 512})
-      : hosts(name),
-        here(hosts.start(network, unreliable)),
-        there(hosts.start("", receiver)),
-        target(here.device.import(there.line).value().jetty) {
+      : SimPair(name, {.network = network, .jetty = unreliable}, {.jetty = receiver}) {
     const uint32_t buffers = there.jetty.vacant_receives();
     received.resize(buffers, std::vector<std::byte>(4096));
     for (uint32_t i = 0; i < buffers; ++i) REQUIRE(there.jetty.receive(received[i], i));
@@ -45,10 +42,6 @@ struct Datagrams {
   }
   Statistics stats() { return there.device.stats().value(); }
 
-  SimHosts hosts;
-  SimHosts::Host here;
-  SimHosts::Host there;
-  RemoteJetty target;
   std::vector<std::vector<std::byte>> received;
 };
 
@@ -58,7 +51,7 @@ TEST_CASE("datagrams: they arrive complete, without a channel, from any sender")
   uint64_t sent = 0;
   for (const size_t size : {0u, 1u, 3u, 64u, 1000u, 1024u, 4093u, 4096u}) {
     const auto data = bytes_like(size, static_cast<unsigned>(size));
-    CHECK(net.post(send(data, net.target).immediate(size + 7)) == Status::ok);
+    CHECK(net.post(send(data, net.target.jetty).immediate(size + 7)) == Status::ok);
     const auto come = net.arrivals();
     REQUIRE(come.size() == 1);
     CHECK(come[0].ok());
@@ -77,7 +70,7 @@ TEST_CASE("datagrams: they arrive complete, without a channel, from any sender")
   CHECK(net.stats().peers == net.here.device.stats().value().peers - 1);
   // A device knows the peers whose descriptors it has imported.
   const PeerId peer = net.there.device.import(net.here.line).value().segment.peer;
-  CHECK(net.post(send(bytes_like(5), net.target)) == Status::ok);
+  CHECK(net.post(send(bytes_like(5), net.target.jetty)) == Status::ok);
   const auto come = net.arrivals();
   REQUIRE(come.size() == 1);
   CHECK(come[0].from == peer);
@@ -90,7 +83,7 @@ TEST_CASE("datagrams: some are lost, none is repeated, and all works end immedia
   for (uint64_t i = 0; i < 400; ++i) {
     auto data = bytes_like(100 + i, static_cast<unsigned>(i));
     const Time begun = net.hosts.now();
-    CHECK(status_of(net.here.jetty, send(data, net.target).immediate(i), 1ms) == Status::ok);
+    CHECK(status_of(net.here.jetty, send(data, net.target.jetty).immediate(i), 1ms) == Status::ok);
     CHECK(net.hosts.now() - begun < 100us);
     // The application may use the memory again.
     std::ranges::fill(data, std::byte{0xee});
@@ -142,7 +135,7 @@ TEST_CASE(
   const std::array<Buffer, 2> both = {{{const_cast<std::byte*>(first.data()), first.size()},
                                        {const_cast<std::byte*>(second.data()), second.size()}}};
   for (uint32_t i = 0; i < 250; ++i) {
-    REQUIRE(net.here.jetty.post(send(std::span(both), net.target).immediate(i)) == 1);
+    REQUIRE(net.here.jetty.post(send(std::span(both), net.target.jetty).immediate(i)) == 1);
   }
   uint32_t ended = 0;
   while (ended < 250) {
@@ -164,7 +157,9 @@ TEST_CASE(
 TEST_CASE("datagrams: those that wait when their Jetty is flushed are flushed or have left") {
   Datagrams net("dg-flush");
   const std::vector<std::byte> data = bytes_like(4000);
-  for (uint32_t i = 0; i < 250; ++i) REQUIRE(net.here.jetty.post(send(data, net.target)) == 1);
+  for (uint32_t i = 0; i < 250; ++i) {
+    REQUIRE(net.here.jetty.post(send(data, net.target.jetty)) == 1);
+  }
   REQUIRE(net.here.jetty.flush().ok());
   size_t left = 0;
   size_t flushed = 0;
@@ -175,9 +170,9 @@ TEST_CASE("datagrams: those that wait when their Jetty is flushed are flushed or
   }
   CHECK(left + flushed == 250);
   CHECK(net.arrivals().size() == left);
-  CHECK(net.post(send(bytes_like(1), net.target)) == Status::flushed);
+  CHECK(net.post(send(bytes_like(1), net.target.jetty)) == Status::flushed);
   REQUIRE(net.here.jetty.reset().ok());
-  CHECK(net.post(send(bytes_like(1), net.target)) == Status::ok);
+  CHECK(net.post(send(bytes_like(1), net.target.jetty)) == Status::ok);
 }
 
 TEST_CASE(
@@ -185,15 +180,15 @@ TEST_CASE(
   Datagrams net("dg-refuse");
   const RemoteSegment memory = net.here.device.import(net.there.line).value().segment;
   std::vector<std::byte> data(4097);
-  CHECK(net.post(send(data, net.target)) == Status::bad_work);
+  CHECK(net.post(send(data, net.target.jetty)) == Status::bad_work);
   data.resize(8);
   CHECK(net.post(write(data, memory)) == Status::bad_work);
   CHECK(net.post(read(data, memory)) == Status::bad_work);
   CHECK(net.post(fetch_add(memory, 0, 1)) == Status::bad_work);
-  CHECK(net.post(send(data, net.target).relaxed()) == Status::bad_work);
-  CHECK(net.post(send(data, net.target).strong()) == Status::bad_work);
-  CHECK(net.post(send(data, net.target).fenced()) == Status::bad_work);
-  CHECK(net.post(send(data, net.target).fenced(Fence::reads)) == Status::bad_work);
+  CHECK(net.post(send(data, net.target.jetty).relaxed()) == Status::bad_work);
+  CHECK(net.post(send(data, net.target.jetty).strong()) == Status::bad_work);
+  CHECK(net.post(send(data, net.target.jetty).fenced()) == Status::bad_work);
+  CHECK(net.post(send(data, net.target.jetty).fenced(Fence::reads)) == Status::bad_work);
   CHECK(net.post(send(data, {})) == Status::bad_work);
   CHECK(net.arrivals().empty());
   CHECK(net.here.device.stats().value().datagrams_sent == 0);
@@ -207,11 +202,11 @@ TEST_CASE(
 
 TEST_CASE("datagrams: a Jetty without a receive drops and counts them") {
   Datagrams net("dg-none", "", {.berths = 4, .receives = 4});
-  for (int i = 0; i < 10; ++i) CHECK(net.post(send(bytes_like(9), net.target)) == Status::ok);
+  for (int i = 0; i < 10; ++i) CHECK(net.post(send(bytes_like(9), net.target.jetty)) == Status::ok);
   CHECK(net.arrivals().size() == 4);
   CHECK(net.stats().datagrams_dropped == 6);
   REQUIRE(net.there.jetty.receive(std::span(net.received[0]).first(8), 0));
-  CHECK(net.post(send(bytes_like(9), net.target)) == Status::ok);
+  CHECK(net.post(send(bytes_like(9), net.target.jetty)) == Status::ok);
   const auto come = net.arrivals();
   REQUIRE(come.size() == 1);
   CHECK(come[0].status == Status::receive_too_small);
@@ -244,13 +239,13 @@ TEST_CASE("datagrams: unknown senders that guess tokens are ignored, and known p
   SimHosts::Host known = net.hosts.start("", unreliable);
   REQUIRE(net.there.device.import(known.line).ok());
   const RemoteJetty from_known = known.device.import(net.there.line).value().jetty;
-  RemoteJetty wrong = net.target;
+  RemoteJetty wrong = net.target.jetty;
   for (uint32_t i = 1; i <= 17; ++i) {
-    wrong.token = TokenValue(number(net.target.token) ^ i);
+    wrong.token = TokenValue(number(net.target.jetty.token) ^ i);
     CHECK(net.post(send(bytes_like(5), wrong)) == Status::ok);
   }
   CHECK(net.arrivals().empty());
-  CHECK(net.post(send(bytes_like(5), net.target)) == Status::ok);
+  CHECK(net.post(send(bytes_like(5), net.target.jetty)) == Status::ok);
   CHECK(net.arrivals().empty());
   CHECK(net.stats().unheard == 1);
   const std::vector<std::byte> data = bytes_like(5);
@@ -261,13 +256,13 @@ TEST_CASE("datagrams: unknown senders that guess tokens are ignored, and known p
   CHECK(std::ranges::count(told, EventKind::bad_tokens, &Event::kind) > 0);
   CHECK(std::ranges::count(told, EventKind::guessing, &Event::kind) == 1);
   net.hosts.run_for(200ms);
-  CHECK(net.post(send(bytes_like(5), net.target)) == Status::ok);
+  CHECK(net.post(send(bytes_like(5), net.target.jetty)) == Status::ok);
   CHECK(net.arrivals().size() == 1);
 }
 
 TEST_CASE("datagrams: those for an old incarnation do not reach the new one at its address") {
   Datagrams net("dg-lives", "", {.berths = 4, .receives = 16});
-  CHECK(net.post(send(bytes_like(5), net.target)) == Status::ok);
+  CHECK(net.post(send(bytes_like(5), net.target.jetty)) == Status::ok);
   CHECK(net.arrivals().size() == 1);
   const Endpoint at = net.there.device.endpoint();
   net.hosts.kill(std::move(net.there));
@@ -275,7 +270,7 @@ TEST_CASE("datagrams: those for an old incarnation do not reach the new one at i
       net.hosts.start("address=" + to_string(at.address), {.berths = 4, .receives = 16});
   std::vector<std::byte> buffer(64);
   REQUIRE(next.jetty.receive(buffer));
-  CHECK(net.post(send(bytes_like(5), net.target)) == Status::ok);
+  CHECK(net.post(send(bytes_like(5), net.target.jetty)) == Status::ok);
   net.hosts.run_for(1ms);
   std::array<Completion, 1> out;
   CHECK(next.jetty.poll(out) == 0);

@@ -19,18 +19,14 @@ std::atomic_ref<uint64_t> word(const Segment& segment, uint64_t at = word_at) {
 }
 
 // Two hosts, and the segment of one of them as the other imports it.
-struct Pair {
-  SimHosts hosts;
-  SimHosts::Host here;
-  SimHosts::Host there;
-  Imported target;
-
+struct Pair : SimPair {
   explicit Pair(const std::string& name, const std::string& path = "",
                 const DeviceOptions& device = {})
-      : hosts(name),
-        here(hosts.start(path, {.berths = 16, .receives = 16, .inline_bytes = 64}, device)),
-        there(hosts.start(path, {.berths = 16, .receives = 16}, device)),
-        target(here.device.import(there.line).value()) {}
+      : SimPair(name,
+                {.network = path,
+                 .jetty = {.berths = 16, .receives = 16, .inline_bytes = 64},
+                 .device = device},
+                {.network = path, .jetty = {.berths = 16, .receives = 16}, .device = device}) {}
 
   Status status_of(const Work& work) {
     REQUIRE(here.jetty.post(work) == 1);

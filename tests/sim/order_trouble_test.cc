@@ -28,14 +28,13 @@ struct Told {
 };
 
 // An initiator, and a target of strong works.
-struct Ordered {
+struct Ordered : SimPair {
   explicit Ordered(const std::string& name, const JettyOptions& jetty = {.berths = 16},
                    const DeviceOptions& device = {}, const std::string& wire = "delay=20us",
                    const std::string& wire_back = "")
-      : hosts(name),
-        here(hosts.start(wire, jetty, device)),
-        there(hosts.start(wire_back.empty() ? wire : wire_back, {.berths = 4, .receives = 64})),
-        target(here.device.import(there.line).value()) {
+      : SimPair(name, {.network = wire, .jetty = jetty, .device = device},
+                {.network = wire_back.empty() ? wire : wire_back,
+                 .jetty = {.berths = 4, .receives = 64}}) {
     for (int i = 0; i < 64; ++i) REQUIRE(there.jetty.receive(there.segment.bytes().first(64), 0));
   }
 
@@ -83,10 +82,6 @@ struct Ordered {
     hosts.run_for(there_and_back);
   }
 
-  SimHosts hosts;
-  SimHosts::Host here;
-  SimHosts::Host there;
-  Imported target;
   std::vector<std::byte> bytes = bytes_like(8);
   Told told{};
 };

@@ -13,6 +13,14 @@
 
 namespace urma::test {
 
+// How a host is started.
+struct HostOptions {
+  std::string network{};  // options of the device string
+  std::string text{};     // a whole device string, instead of one with these options
+  JettyOptions jetty{.berths = 64, .receives = 16};
+  DeviceOptions device{};
+};
+
 // Hosts on one simulated network, for scenarios with chosen events.
 class SimHosts {
  public:
@@ -32,6 +40,10 @@ class SimHosts {
              const JettyOptions& jetty = {.berths = 64, .receives = 16},
              const DeviceOptions& device = {}) {
     return start_at("sim:" + name_ + (options.empty() ? "" : "?" + options), jetty, device);
+  }
+  Host start(const HostOptions& options) {
+    return options.text.empty() ? start(options.network, options.jetty, options.device)
+                                : start_at(options.text, options.jetty, options.device);
   }
   static Host start_at(const std::string& text, const JettyOptions& jetty,
                        const DeviceOptions& device) {
@@ -68,22 +80,16 @@ class SimHosts {
   std::shared_ptr<drivers::sim::Network> network_;
 };
 
-// How one of the two hosts of a SimPair is started.
-struct HostOptions {
-  std::string network{};  // options of the device string
-  JettyOptions jetty{.berths = 64, .receives = 16};
-  DeviceOptions device{};
-};
-
 // Two hosts, and what the first one has imported of the other. A test binds all four to names:
 //     auto [hosts, here, there, target] = SimPair("name of the network");
 // Lambdas name what they capture of these, as in [&here = here]: clang 14 cannot do it for them.
+// A scenario that needs more of a pair derives from it.
 struct SimPair {
   explicit SimPair(const std::string& name, const HostOptions& first = {},
-                   const HostOptions& second = {})
-      : hosts(name),
-        here(hosts.start(first.network, first.jetty, first.device)),
-        there(hosts.start(second.network, second.jetty, second.device)),
+                   const HostOptions& second = {}, uint64_t seed = 1)
+      : hosts(name, seed),
+        here(hosts.start(first)),
+        there(hosts.start(second)),
         target(here.device.import(there.line).value()) {}
 
   SimHosts hosts;

@@ -12,19 +12,16 @@ using namespace std::chrono_literals;
 using Host = SimHosts::Host;
 using SetupType = SetupType;
 
-struct SeveralPaths {
+struct SeveralPaths : SimPair {
   SeveralPaths(const std::string& net, unsigned count, const DeviceOptions& options = {},
                const std::string& port = "")
-      : name(net),
-        hosts(net),
-        here(SimHosts::start_at(text(count, port), {.berths = 64}, options)),
-        there(SimHosts::start_at(text(count, port), {.berths = 64}, options)),
-        target(here.device.import(there.line).value()) {}
+      : SimPair(net, host(net, count, options, port), host(net, count, options, port)), name(net) {}
 
-  std::string text(unsigned count, const std::string& port) const {
+  static HostOptions host(const std::string& net, unsigned count, const DeviceOptions& options,
+                          const std::string& port) {
     std::string text = "paths():";
-    for (unsigned i = 0; i < count; ++i) text += (i > 0 ? "+sim:" : "sim:") + name + port;
-    return text;
+    for (unsigned i = 0; i < count; ++i) text += (i > 0 ? "+sim:" : "sim:") + net + port;
+    return {.text = text, .jetty = {.berths = 64}, .device = options};
   }
   void cut(unsigned first, unsigned end, bool severed) {
     const auto ours = here.device.endpoints();
@@ -52,11 +49,7 @@ struct SeveralPaths {
   }
   Statistics stats() { return here.device.stats().value(); }
 
-  std::string name;
-  SimHosts hosts;
-  Host here;
-  Host there;
-  Imported target;
+  std::string name;  // of the network
   std::vector<std::byte> bytes = bytes_like(20'000);
 };
 

@@ -17,32 +17,25 @@ using Host = SimHosts::Host;
 constexpr unsigned path_count = 4;
 
 // Two hosts with four paths between them, each of them 1 Gbit/s and 20 us long.
-struct FourPaths {
-  SimHosts hosts;
-  Host here;
-  Host there;
-  Imported target;
+struct FourPaths : SimPair {
   uint32_t posted = 0;
   uint64_t done = 0;  // bytes
 
   explicit FourPaths(const std::string& name, Balance balance,
                      const Retransmission& mode = sel_rack, const std::string& last = usual)
-      : hosts(name),
-        here(start(name, balance, mode, last)),
-        there(start(name, balance, mode, last)),
-        target(here.device.import(there.line).value()) {}
+      : SimPair(name, options(name, balance, mode, last), options(name, balance, mode, last)) {}
 
   static constexpr const char* usual = "rate=1Gbit&queue=256K&delay=10us";
 
-  static Host start(const std::string& name, Balance balance, const Retransmission& mode,
-                    const std::string& last) {
+  static HostOptions options(const std::string& name, Balance balance, const Retransmission& mode,
+                             const std::string& last) {
     std::string text = "paths():";
     for (unsigned i = 0; i < path_count; ++i) {
       text += (i > 0 ? "+sim:" : "sim:") + name + "?" + (i + 1 == path_count ? last : usual);
     }
-    return SimHosts::start_at(
-        text, {.berths = 64, .receives = 256},
-        {.operation_timeout = 20s, .retransmission = mode, .balance = balance});
+    return {.text = text,
+            .jetty = {.berths = 64, .receives = 256},
+            .device = {.operation_timeout = 20s, .retransmission = mode, .balance = balance}};
   }
 
   // Returns this device as the other one imports it.

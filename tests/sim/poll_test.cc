@@ -22,18 +22,14 @@ Duration poll_until(SimHosts& hosts, SimHosts::Host& jetty, SimHosts::Host& othe
   return limit;
 }
 
-struct Polled {
-  SimHosts hosts;
-  SimHosts::Host here;
-  SimHosts::Host there;
-  Imported target;
+constexpr JettyOptions few_receives = {.berths = 64, .receives = 8};
+
+struct Polled : SimPair {
   std::vector<std::byte> bytes = bytes_like(64);
 
   explicit Polled(const std::string& name)
-      : hosts(name),
-        here(hosts.start("", {.berths = 64, .receives = 8}, {.threads = Threads::inlined})),
-        there(hosts.start("", {.berths = 64, .receives = 8}, {.threads = Threads::inlined})),
-        target(here.device.import(there.line).value()) {
+      : SimPair(name, {.jetty = few_receives, .device = {.threads = Threads::inlined}},
+                {.jetty = few_receives, .device = {.threads = Threads::inlined}}) {
     REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);  // makes the channel
     REQUIRE(poll_until(hosts, here, there, 10ms) < 10ms);
     // No answer or acknowledgement is due, and no timer is near.

@@ -23,18 +23,14 @@ uint32_t works() { return long_run() ? 10'000 : sanitized ? 100 : 1000; }
 
 // Writes of random sizes to random offsets, 32 at a time. Each succeeds, and each offset has the
 // bytes that were written last.
-struct Job {
-  SimHosts hosts;
-  SimHosts::Host here;
-  SimHosts::Host there;
-  Imported target;
+struct Job : SimPair {
   Prng prng;
 
   Job(const std::string& name, uint64_t seed, const Retransmission& mode)
-      : hosts(name + std::to_string(seed) + std::string(urma::name(mode)), seed),
-        here(hosts.start("", {.berths = 32}, {.operation_timeout = 10s, .retransmission = mode})),
-        there(hosts.start("", {}, {.operation_timeout = 10s, .retransmission = mode})),
-        target(here.device.import(there.line).value()),
+      : SimPair(
+            name + std::to_string(seed) + std::string(urma::name(mode)),
+            {.jetty = {.berths = 32}, .device = {.operation_timeout = 10s, .retransmission = mode}},
+            {.jetty = {}, .device = {.operation_timeout = 10s, .retransmission = mode}}, seed),
         prng(seed) {
     // Makes the channel while the wire is still good.
     run(1);

@@ -18,17 +18,13 @@ using namespace std::chrono_literals;
 // 100 Gb/s, a round trip of 20 us, and a window of twice the data that is then in flight.
 constexpr const char* line = "delay=10us&rate=100Gbit&mtu=4096&buffer=500000";
 
-struct Ends {
-  SimHosts hosts;
-  SimHosts::Host here;
-  SimHosts::Host there;
-  Imported target;
-
+struct Ends : SimPair {
   explicit Ends(const std::string& name, uint32_t weight = 1)
-      : hosts(name),
-        here(hosts.start(line, {.berths = 64, .weight = weight}, {.congestion = "fixed"})),
-        there(hosts.start(line, {.berths = 4}, {.congestion = "fixed"})),
-        target(here.device.import(there.line).value()) {}
+      : SimPair(name,
+                {.network = line,
+                 .jetty = {.berths = 64, .weight = weight},
+                 .device = {.congestion = "fixed"}},
+                {.network = line, .jetty = {.berths = 4}, .device = {.congestion = "fixed"}}) {}
 };
 
 Duration percentile(std::vector<Duration> times, double part) {
