@@ -3,6 +3,7 @@
 #include <chrono>
 #include <vector>
 
+#include "tests/catch.h"
 #include "urma/urma.hpp"
 
 namespace urma::test {
@@ -20,6 +21,14 @@ inline std::vector<Completion> collect(Jetty& jetty, size_t count, Duration limi
     out.insert(out.end(), completions.begin(), completions.end());
   }
   return out;
+}
+
+// Posts the work and returns its completion. No other completion may arrive meanwhile.
+inline Completion run_one(Jetty& jetty, const Work& work) {
+  REQUIRE(jetty.post(work) == 1);
+  const auto completions = collect(jetty, 1);
+  REQUIRE(completions.size() == 1);
+  return completions[0];
 }
 
 }  // namespace urma::test

@@ -16,13 +16,6 @@ std::atomic_ref<uint64_t> word_of(const Segment& segment, size_t at = 0) {
   return std::atomic_ref(reinterpret_cast<uint64_t*>(segment.bytes().data())[at]);
 }
 
-Completion run(Jetty& jetty, const Work& work) {
-  REQUIRE(jetty.post(work) == 1);
-  const auto completions = collect(jetty, 1);
-  REQUIRE(completions.size() == 1);
-  return completions[0];
-}
-
 TEST_CASE(
     "atomics work on every medium, on memory of the device and on memory of the application") {
   for (const std::string_view driver : media) {
@@ -39,17 +32,17 @@ TEST_CASE(
         const RemoteSegment there = user.device.import(segment.descriptor()).value().segment;
         const uint64_t copied = user.device.stats().value().copied;
         word_of(segment, 1) = 10;
-        CHECK(run(user.jetty, fetch_add(there, 8, 5)).fetched() == 10);
-        CHECK(run(user.jetty, compare_swap(there, 8, 15, 20)).fetched() == 15);
-        CHECK(run(user.jetty, compare_swap(there, 8, 15, 30)).fetched() == 20);
-        CHECK(run(user.jetty, fetch_sub<uint8_t>(there, 8, 21)).fetched() == 20);
-        CHECK(run(user.jetty, atomic_store(there, 8, Update::add, 1)).ok());
+        CHECK(run_one(user.jetty, fetch_add(there, 8, 5)).fetched() == 10);
+        CHECK(run_one(user.jetty, compare_swap(there, 8, 15, 20)).fetched() == 15);
+        CHECK(run_one(user.jetty, compare_swap(there, 8, 15, 30)).fetched() == 20);
+        CHECK(run_one(user.jetty, fetch_sub<uint8_t>(there, 8, 21)).fetched() == 20);
+        CHECK(run_one(user.jetty, atomic_store(there, 8, Update::add, 1)).ok());
         CHECK(word_of(segment, 1) == 256);
-        CHECK(run(user.jetty, fetch_add(there, 9, 1)).status == Status::bad_work);
-        CHECK(run(user.jetty, fetch_add(there, 4096, 1)).status == Status::remote_access);
+        CHECK(run_one(user.jetty, fetch_add(there, 9, 1)).status == Status::bad_work);
+        CHECK(run_one(user.jetty, fetch_add(there, 4096, 1)).status == Status::remote_access);
         // The owner's own atomics work, too.
         word_of(segment, 1) = 7;
-        CHECK(run(owner.jetty, fetch_xor(segment.local(), 8, 2)).fetched() == 7);
+        CHECK(run_one(owner.jetty, fetch_xor(segment.local(), 8, 2)).fetched() == 7);
         CHECK(word_of(segment, 1) == 5);
         // A user that maps the memory executes the atomic itself, without a packet, if the
         // segment's domain is the processor.
@@ -94,7 +87,7 @@ TEST_CASE(
   for (unsigned round = 0; round < 20; ++round) {
     Segment segment = owner.device.allocate(4096, words_rights).value();
     const RemoteSegment there = user.device.import(segment.descriptor()).value().segment;
-    REQUIRE(run(user.jetty, fetch_add(there, 0, 1)).ok());
+    REQUIRE(run_one(user.jetty, fetch_add(there, 0, 1)).ok());
     std::atomic<bool> over{false};
     std::thread revokes([&] {
       std::this_thread::sleep_for(std::chrono::microseconds(50 * round));
@@ -103,7 +96,7 @@ TEST_CASE(
     });
     uint64_t ok = 1, unknown = 0;
     for (Status status = Status::ok; status != Status::remote_access;) {
-      status = run(user.jetty, fetch_add(there, 0, 1)).status;
+      status = run_one(user.jetty, fetch_add(there, 0, 1)).status;
       ok += status == Status::ok;
       unknown += status == Status::unknown;
       REQUIRE(

@@ -56,10 +56,8 @@ TEST_CASE("peers write to and read from a process that makes no call") {
   const Imported remote = user.device.import(owner.line()).value();
   const auto bytes = bytes_like(700'000, 3);
   std::vector<std::byte> back(bytes.size());
-  REQUIRE(user.jetty.post(write(bytes, remote.segment, 5)) == 1);
-  REQUIRE(collect(user.jetty, 1).at(0).ok());
-  REQUIRE(user.jetty.post(read(std::span(back), remote.segment, 5)) == 1);
-  REQUIRE(collect(user.jetty, 1).at(0).ok());
+  REQUIRE(run_one(user.jetty, write(bytes, remote.segment, 5)).ok());
+  REQUIRE(run_one(user.jetty, read(std::span(back), remote.segment, 5)).ok());
   CHECK(back == bytes);
 }
 
@@ -165,8 +163,7 @@ TEST_CASE("one process can have several devices, each with peers of its own") {
     for (Side& to : sides) {
       const Imported remote = from.device.import(to.line()).value();
       const auto bytes = bytes_like(1000, 4);
-      REQUIRE(from.jetty.post(write(bytes, remote.segment)) == 1);
-      CHECK(collect(from.jetty, 1).at(0).ok());
+      CHECK(run_one(from.jetty, write(bytes, remote.segment)).ok());
     }
   }
   // A target that another device imported is refused.

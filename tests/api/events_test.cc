@@ -37,8 +37,7 @@ struct Party {
   void tell(size_t which, uint64_t value, bool solicited = false) {
     Work work = send(nothing, targets[which]).immediate(value);
     if (solicited) work.solicited();
-    REQUIRE(user.jetty.post(work) == 1);
-    REQUIRE(collect(user.jetty, 1).at(0).ok());
+    REQUIRE(run_one(user.jetty, work).ok());
   }
 
   Medium medium;
@@ -217,8 +216,8 @@ TEST_CASE("a thread that sleeps for solicited completions is woken by these, and
       // The message is too long for its buffer.
       arm(jetty, Wake::solicited);
       const auto bytes = bytes_like(100, 1);
-      REQUIRE(party.user.jetty.post(send(bytes, party.targets[0])) == 1);
-      CHECK(collect(party.user.jetty, 1).at(0).status == Status::remote_unsupported);
+      CHECK(run_one(party.user.jetty, send(bytes, party.targets[0])).status ==
+            Status::remote_unsupported);
       REQUIRE(readable(party.events.fd()));
       CHECK(party.events.wait(0ms).size() == 1);
       CHECK(collect(jetty, 1).at(0).status == Status::receive_too_small);
@@ -249,8 +248,7 @@ TEST_CASE("events report a peer that leaves, wrong tokens, a Jetty in error, and
       Side user = Side::open(medium.text());
       const Imported remote = user.device.import(owner.line()).value();
       const auto bytes = bytes_like(200, 1);
-      REQUIRE(user.jetty.post(write(bytes, remote.segment)) == 1);
-      REQUIRE(collect(user.jetty, 1).at(0).ok());
+      REQUIRE(run_one(user.jetty, write(bytes, remote.segment)).ok());
       RemoteSegment wrong = remote.segment;
       wrong.token = TokenValue(number(wrong.token) ^ 1);
       REQUIRE(user.jetty.post(
@@ -259,11 +257,12 @@ TEST_CASE("events report a peer that leaves, wrong tokens, a Jetty in error, and
       CHECK(told(owner.device, EventKind::bad_tokens, event) == 1);
       CHECK(event.from == user.device.endpoint());
       // Access out of bounds is not an event, because its initiator has the token.
-      REQUIRE(user.jetty.post(write(bytes, remote.segment, remote.segment.bytes - 1)) == 1);
-      REQUIRE(collect(user.jetty, 1).at(0).status != Status::ok);
+      REQUIRE(run_one(user.jetty, write(bytes, remote.segment, remote.segment.bytes - 1)).status !=
+              Status::ok);
       owner.jetty.flush().value();
-      REQUIRE(user.jetty.post(write(bytes, remote.segment).to(remote.jetty).immediate(1)) == 1);
-      REQUIRE(collect(user.jetty, 1).at(0).status == Status::remote_access);
+      REQUIRE(
+          run_one(user.jetty, write(bytes, remote.segment).to(remote.jetty).immediate(1)).status ==
+          Status::remote_access);
       CHECK(told(owner.device, EventKind::jetty_error, event) == 1);
       CHECK(event.jetty == owner.jetty.id());
     }

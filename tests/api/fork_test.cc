@@ -37,8 +37,7 @@ TEST_CASE("calls of a child of fork return forked, and leave its parent's device
     side.device.publish(name, side.segment).value();
     const Imported remote = side.device.import(owner.line()).value();
     const auto bytes = bytes_like(5000, 2);
-    REQUIRE(side.jetty.post(write(bytes, remote.segment)) == 1);
-    REQUIRE(collect(side.jetty, 1).at(0).ok());
+    REQUIRE(run_one(side.jetty, write(bytes, remote.segment)).ok());
     const pid_t child = fork();
     if (child == 0) {
       const int found = child_finds(side, remote);
@@ -49,8 +48,7 @@ TEST_CASE("calls of a child of fork return forked, and leave its parent's device
     REQUIRE(waitpid(child, &status, 0) == child);
     REQUIRE(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 0);
-    REQUIRE(side.jetty.post(write(bytes, remote.segment, 9)) == 1);
-    CHECK(collect(side.jetty, 1).at(0).ok());
+    CHECK(run_one(side.jetty, write(bytes, remote.segment, 9)).ok());
     CHECK(owner.device.import("urma://localhost/" + name, 1s).ok());
   }
 }

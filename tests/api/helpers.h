@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "tests/bytes.h"
 #include "tests/catch.h"
 #include "tests/completions.h"
+#include "tests/descriptor.h"
+#include "tests/drivers/window_file.h"
 #include "urma/urma.hpp"
 
 namespace urma::test {
@@ -39,30 +42,22 @@ struct Side {
     Jetty made = device.jetty(jetty).value();
     return {std::move(device), std::move(segment), std::move(made)};
   }
-  std::string line() const {
-    Descriptor both = parse_descriptor(segment.descriptor()).value();
-    both.jetty = parse_descriptor(jetty.descriptor()).value().jetty;
-    return to_string(both);
-  }
+  std::string line() const { return descriptor_of(segment, jetty); }
 };
 
 // A device string. It owns the window that the string names.
 class Medium {
  public:
-  explicit Medium(std::string_view driver) : text_(driver) {
-    if (driver != "cxl:") return;
-    path_ = "/dev/shm/urma-test-" + std::to_string(getpid());
-    text_ += path_;
-  }
-  Medium(const Medium&) = delete;
-  ~Medium() {
-    if (!path_.empty()) unlink(path_.c_str());
+  explicit Medium(std::string_view driver, std::string_view options = "") : text_(driver) {
+    if (driver == "cxl:") text_ = window_.emplace("medium").device("");
+    text_ += options;
   }
   const std::string& text() const { return text_; }
+  const WindowFile& window() const { return window_.value(); }
 
  private:
   std::string text_;
-  std::string path_;
+  std::optional<WindowFile> window_;
 };
 inline constexpr std::string_view media[] = {"udp:", "cxl:"};
 
@@ -74,8 +69,8 @@ inline bool readable(int descriptor, int limit_ms = 10'000) {
 
 // Two devices on one medium: one owns segments, the other one uses them.
 struct UserAndOwner {
-  explicit UserAndOwner(std::string_view driver)
-      : medium(driver),
+  explicit UserAndOwner(std::string_view driver, std::string_view options = "")
+      : medium(driver, options),
         user(Side::open(medium.text(), {.threads = Threads::inlined})),
         owner(Side::open(medium.text(), {.threads = Threads::served})) {}
 
@@ -83,13 +78,14 @@ struct UserAndOwner {
     return user.device.import(segment.descriptor()).value().segment;
   }
   Status run(const Work& work) {
-    REQUIRE(user.jetty.post(work) == 1);
-    const auto completions = collect(user.jetty, 1);
-    REQUIRE(completions.size() == 1);
-    // The thread sanitizer sees no order between accesses through a window, but it sees this call.
-    REQUIRE(owner.device.stats().ok());
-    return completions[0].status;
+    in_order();
+    const Status status = run_one(user.jetty, work).status;
+    in_order();
+    return status;
   }
+  // Orders what the owner's service thread places with what a test reads: the thread sanitizer sees
+  // no order between accesses through the two mappings of the window here, but it sees this call.
+  void in_order() { REQUIRE(owner.device.stats().ok()); }
 
   Medium medium;
   Side user;

@@ -64,8 +64,8 @@ TEST_CASE("a device logs when it is opened, meets a peer, loses it, and is close
   {
     Side peer = Side::open("udp:");
     const auto bytes = bytes_like(100, 1);
-    REQUIRE(side.jetty.post(write(bytes, side.device.import(peer.line()).value().segment)) == 1);
-    REQUIRE(collect(side.jetty, 1).at(0).ok());
+    REQUIRE(
+        run_one(side.jetty, write(bytes, side.device.import(peer.line()).value().segment)).ok());
     const auto made = heard.of("channel_made");
     REQUIRE(made.size() == 1);
     CHECK(made[0].level == LogLevel::info);
@@ -91,8 +91,7 @@ TEST_CASE(
     RemoteSegment wrong = user.device.import(owner.line()).value().segment;
     wrong.address -= 8;
     for (int i = 0; i < 20; ++i) {
-      REQUIRE(user.jetty.post(write(bytes, wrong)) == 1);
-      REQUIRE(collect(user.jetty, 1).at(0).status == Status::remote_access);
+      REQUIRE(run_one(user.jetty, write(bytes, wrong)).status == Status::remote_access);
       usleep(10'000);
     }
     CHECK(heard.of("refused").size() == 1);
@@ -131,8 +130,7 @@ TEST_CASE("a slow log handler delays neither the device nor its peers") {
   const auto bytes = bytes_like(5000, 1);
   const auto until = std::chrono::steady_clock::now() + 500ms;
   while (std::chrono::steady_clock::now() < until) {
-    REQUIRE(user.jetty.post(write(bytes, remote.segment)) == 1);
-    REQUIRE(collect(user.jetty, 1).at(0).ok());
+    REQUIRE(run_one(user.jetty, write(bytes, remote.segment)).ok());
   }
   CHECK(told <= 2);
   CHECK(owner.device.stats().ok());
@@ -152,8 +150,7 @@ TEST_CASE("a log handler may call its device, and a device may have no log") {
   ready = true;
   Side peer = Side::open("udp:");
   const auto bytes = bytes_like(5000, 1);
-  REQUIRE(side.jetty.post(write(bytes, side.device.import(peer.line()).value().segment)) == 1);
-  REQUIRE(collect(side.jetty, 1).at(0).ok());
+  REQUIRE(run_one(side.jetty, write(bytes, side.device.import(peer.line()).value().segment)).ok());
   const auto until = std::chrono::steady_clock::now() + patience;
   while (answers == 0 && std::chrono::steady_clock::now() < until) usleep(1000);
   CHECK(answers > 0);

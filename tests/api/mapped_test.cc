@@ -14,30 +14,22 @@ namespace {
 
 constexpr size_t segment_bytes = 1 << 20;
 
-// Two devices on a window, and a segment of the right one. The segment lies in the window's memory
-// or in the application's.
-struct Pair {
+// Two devices on a window, and a segment of the owner. The segment lies in the window's memory or
+// in the application's.
+struct Pair : UserAndOwner {
   explicit Pair(bool mapped)
-      : segment(mapped ? right.device.allocate(segment_bytes).value()
-                       : right.device.register_memory(memory).value()),
-        there(left.device.import(segment.descriptor()).value().segment),
-        told(left.device.import(right.line()).value().jetty) {}
+      : UserAndOwner("cxl:", "?size=64M"),
+        segment(mapped ? owner.device.allocate(segment_bytes).value()
+                       : owner.device.register_memory(memory).value()),
+        there(import(segment)),
+        told(user.device.import(owner.line()).value().jetty) {}
 
-  WindowFile window{"mapped"};
   std::vector<std::byte> memory = std::vector<std::byte>(segment_bytes);
-  Side left = Side::open(window.device("?size=64M"), {.threads = Threads::inlined});
-  Side right = Side::open(window.device(""), {.threads = Threads::served});
   Segment segment;
   RemoteSegment there;
   RemoteJetty told;
 
-  Completion run(const Work& work) {
-    REQUIRE(left.jetty.post(work) == 1);
-    const auto completions = collect(left.jetty, 1);
-    REQUIRE(completions.size() == 1);
-    return completions[0];
-  }
-  uint64_t copied() { return left.device.stats().value().copied; }
+  uint64_t copied() { return user.device.stats().value().copied; }
 };
 
 // Returns the number of the segment's record in the window.
@@ -49,23 +41,23 @@ uint32_t number_of(const RemoteSegment& segment) {
 TEST_CASE(
     "a write to and a read of memory in the window are copies, without a packet to the owner") {
   Pair pair(true);
-  REQUIRE(pair.run(write(bytes_like(8, 1), pair.there)).ok());  // makes the channel
-  const uint64_t before = pair.right.device.stats().value().executed;
+  REQUIRE(run_one(pair.user.jetty, write(bytes_like(8, 1), pair.there)).ok());  // makes the channel
+  const uint64_t before = pair.owner.device.stats().value().executed;
   for (const size_t bytes : {1, 8, 63, 4095, 4096, 4097, 65'535, 65'536, 65'537, 1'000'003}) {
     INFO("bytes " << bytes);
     const auto data = bytes_like(bytes, static_cast<unsigned>(bytes));
     const uint64_t copied = pair.copied();
-    const Completion written = pair.run(write(data, pair.there, 40).tag(7));
+    const Completion written = run_one(pair.user.jetty, write(data, pair.there, 40).tag(7));
     CHECK(written.ok());
     CHECK(written.tag == 7);
     CHECK(written.bytes == bytes);
     CHECK(same(pair.segment.bytes().subspan(40, bytes), data));
     std::vector<std::byte> back(bytes);
-    CHECK(pair.run(read(back, pair.there, 40)).ok());
+    CHECK(run_one(pair.user.jetty, read(back, pair.there, 40)).ok());
     CHECK(back == data);
     CHECK(pair.copied() - copied == 2 * ((bytes + 65'535) / 65'536));
   }
-  CHECK(pair.right.device.stats().value().executed == before);
+  CHECK(pair.owner.device.stats().value().executed == before);
 }
 
 TEST_CASE("a copy larger than the caches bypasses them where that was measured to be faster") {
@@ -81,10 +73,8 @@ TEST_CASE("a copy larger than the caches bypasses them where that was measured t
   const auto data = bytes_like(bytes, 5);
   std::vector<std::byte> back(bytes);
   const Buffer pieces[] = {{back.data(), 7'000'003}, {back.data() + 7'000'003, bytes - 7'000'003}};
-  REQUIRE(left.jetty.post(write(data, there, 33)) == 1);
-  CHECK(collect(left.jetty, 1).at(0).ok());
-  REQUIRE(left.jetty.post(read(pieces, there, 33)) == 1);
-  CHECK(collect(left.jetty, 1).at(0).ok());
+  CHECK(run_one(left.jetty, write(data, there, 33)).ok());
+  CHECK(run_one(left.jetty, read(pieces, there, 33)).ok());
   CHECK(same(segment.bytes().subspan(33, bytes), data));
   CHECK(back == data);
   const Statistics statistics = left.device.stats().value();
@@ -107,8 +97,8 @@ TEST_CASE("writes gather buffers into the window, and reads scatter from it") {
   const auto out = pieces_of(from);
   const auto in = pieces_of(to);
   REQUIRE(out.size() == 15);
-  CHECK(pair.run(write(std::span(out), pair.there, 1)).ok());
-  CHECK(pair.run(read(std::span(in), pair.there, 1)).ok());
+  CHECK(run_one(pair.user.jetty, write(std::span(out), pair.there, 1)).ok());
+  CHECK(run_one(pair.user.jetty, read(std::span(in), pair.there, 1)).ok());
   CHECK(to == data);
   CHECK(pair.copied() == 6);
 }
@@ -119,23 +109,25 @@ TEST_CASE(
   for (const size_t bytes : {0, 8, 4096, 70'000, 1'000'000}) {
     INFO("bytes " << bytes);
     const auto data = bytes_like(bytes, 9);
-    REQUIRE(pair.left.jetty.post(write(data, pair.there).to(pair.told).immediate(77)) == 1);
+    REQUIRE(pair.user.jetty.post(write(data, pair.there).to(pair.told).immediate(77)) == 1);
     bool ended = false;
     for (int waits = 0; waits < 1000 && !ended; ++waits) {
-      for (const Completion& completion : pair.left.jetty.wait(1ms)) ended = completion.ok();
+      for (const Completion& completion : pair.user.jetty.wait(1ms)) ended = completion.ok();
     }
     REQUIRE(ended);
-    const auto arrived = collect(pair.right.jetty, 1);
+    const auto arrived = collect(pair.owner.jetty, 1);
     REQUIRE(arrived.size() == 1);
     CHECK(arrived[0].immediate == 77);
     CHECK(arrived[0].bytes == bytes);
     CHECK(same(pair.segment.bytes().first(bytes), data));
     // Orders these reads before the next stores of the service thread. The thread sanitizer sees no
     // order between accesses through a window, which is mapped twice here.
-    REQUIRE(pair.right.device.stats().ok());
+    REQUIRE(pair.owner.device.stats().ok());
 
     const uint64_t value = 1000 + bytes;
-    CHECK(pair.run(write(data, pair.there).notify(pair.there, segment_bytes - 8, value)).ok());
+    CHECK(run_one(pair.user.jetty,
+                  write(data, pair.there).notify(pair.there, segment_bytes - 8, value))
+              .ok());
     auto& word = *reinterpret_cast<uint64_t*>(pair.segment.bytes().last(8).data());
     CHECK(std::atomic_ref(word).load(std::memory_order_acquire) == value);
   }
@@ -149,10 +141,13 @@ TEST_CASE("token, bounds and rights are checked in the window as a peer would ch
     std::vector<Status> out;
     std::vector<std::byte> bytes(100'000);
     const auto both = [&](const RemoteSegment& segment, uint64_t offset) {
-      out.push_back(pair.run(write(bytes, segment, offset)).status);
-      out.push_back(pair.run(read(bytes, segment, offset)).status);
-      out.push_back(pair.run(write(bytes, segment, offset).to(pair.told).immediate(1)).status);
-      out.push_back(pair.run(write(bytes, segment, offset).notify(pair.there, 8, 1)).status);
+      out.push_back(run_one(pair.user.jetty, write(bytes, segment, offset)).status);
+      out.push_back(run_one(pair.user.jetty, read(bytes, segment, offset)).status);
+      out.push_back(
+          run_one(pair.user.jetty, write(bytes, segment, offset).to(pair.told).immediate(1))
+              .status);
+      out.push_back(
+          run_one(pair.user.jetty, write(bytes, segment, offset).notify(pair.there, 8, 1)).status);
     };
     both(pair.there, 0);
     both(pair.there, segment_bytes - 100'000);
@@ -185,12 +180,12 @@ TEST_CASE("rights of a segment in the window hold for each process that maps it"
   Pair pair(true);
   const auto bytes = bytes_like(100, 1);
   for (const Rights rights : {Rights::read, Rights::write, Rights::local_only}) {
-    const Segment less = pair.right.device.allocate(4096, rights).value();
-    RemoteSegment all = pair.left.device.import(less.descriptor()).value().segment;
+    const Segment less = pair.owner.device.allocate(4096, rights).value();
+    RemoteSegment all = pair.user.device.import(less.descriptor()).value().segment;
     all.rights = Rights::read | Rights::write;
     std::vector<std::byte> back(100);
-    CHECK(pair.run(write(bytes, all)).ok() == has(rights, Rights::write));
-    CHECK(pair.run(read(back, all)).ok() == has(rights, Rights::read));
+    CHECK(run_one(pair.user.jetty, write(bytes, all)).ok() == has(rights, Rights::write));
+    CHECK(run_one(pair.user.jetty, read(back, all)).ok() == has(rights, Rights::read));
     CHECK((less.bytes()[0] != std::byte{}) == has(rights, Rights::write));
   }
 }
@@ -199,35 +194,36 @@ TEST_CASE(
     "after unregister a process that maps the memory reaches neither it nor its next owner's") {
   Pair pair(true);
   const auto bytes = bytes_like(5000, 1);
-  REQUIRE(pair.run(write(bytes, pair.there)).ok());
+  REQUIRE(run_one(pair.user.jetty, write(bytes, pair.there)).ok());
   REQUIRE(pair.segment.unregister().ok());
   const uint64_t copied = pair.copied();
-  CHECK(pair.run(write(bytes_like(5000, 2), pair.there)).status == Status::remote_access);
+  CHECK(run_one(pair.user.jetty, write(bytes_like(5000, 2), pair.there)).status ==
+        Status::remote_access);
   CHECK(same(pair.segment.bytes().first(5000), bytes));
   { const Segment gone = std::move(pair.segment); }
-  pair.segment = pair.right.device.allocate(segment_bytes).value();
+  pair.segment = pair.owner.device.allocate(segment_bytes).value();
   // The new segment lies where the old one lay: its memory is zeros, and the old token is refused.
-  const RemoteSegment next = pair.left.device.import(pair.segment.descriptor()).value().segment;
+  const RemoteSegment next = pair.user.device.import(pair.segment.descriptor()).value().segment;
   REQUIRE(next.address == pair.there.address);
   CHECK(pair.segment.bytes()[0] == std::byte{});
-  CHECK(pair.run(write(bytes, pair.there)).status == Status::remote_access);
+  CHECK(run_one(pair.user.jetty, write(bytes, pair.there)).status == Status::remote_access);
   CHECK(pair.segment.bytes()[0] == std::byte{});
   CHECK(pair.copied() == copied);
-  CHECK(pair.run(write(bytes, next)).ok());
+  CHECK(run_one(pair.user.jetty, write(bytes, next)).ok());
 }
 
 TEST_CASE("a device whose window was removed gets no memory in its replacement") {
   Pair pair(true);
-  REQUIRE(pair.run(write(bytes_like(8, 1), pair.there)).ok());
-  pair.window.cut(0);
-  CHECK(pair.left.segment.bytes()[0] ==
+  REQUIRE(run_one(pair.user.jetty, write(bytes_like(8, 1), pair.there)).ok());
+  pair.medium.window().cut(0);
+  CHECK(pair.user.segment.bytes()[0] ==
         std::byte{});  // the fault tells the device that its window is lost
-  const Side other = Side::open(pair.window.device("?size=64M"), {.threads = Threads::inlined});
+  const Side other = Side::open(pair.medium.text(), {.threads = Threads::inlined});
   REQUIRE(other.segment.mapped());
   std::ranges::fill(other.segment.bytes(), std::byte{0xab});
-  const Segment own = pair.left.device.allocate(segment_bytes).value();
+  const Segment own = pair.user.device.allocate(segment_bytes).value();
   CHECK_FALSE(own.mapped());
-  { const Segment gone = std::move(pair.left.segment); }
+  { const Segment gone = std::move(pair.user.segment); }
   const auto same = [](std::byte byte) { return byte == std::byte{0xab}; };
   CHECK(std::ranges::all_of(other.segment.bytes(), same));
 }
@@ -235,9 +231,9 @@ TEST_CASE("a device whose window was removed gets no memory in its replacement")
 TEST_CASE("a false size in a segment's record does not harm other segments") {
   Pair pair(true);
   std::vector<Segment> all;
-  for (int i = 0; i < 3; ++i) all.push_back(pair.right.device.allocate(65536).value());
+  for (int i = 0; i < 3; ++i) all.push_back(pair.owner.device.allocate(65536).value());
   std::ranges::fill(all[1].bytes(), std::byte{0xab});
-  Intruder(pair.window).segment(number_of(all[0].local())).granules.store(300);
+  Intruder(pair.medium.window()).segment(number_of(all[0].local())).granules.store(300);
   { const Segment gone = std::move(all[0]); }
   CHECK(all[1].bytes()[0] == std::byte{0xab});
 }
@@ -249,8 +245,7 @@ TEST_CASE("a write from a mapped segment onto itself copies the bytes that were 
   const auto data = bytes_like(4000, 5);
   for (int i = 0; i < 2; ++i) {
     std::ranges::copy(data, side.segment.bytes().begin());
-    REQUIRE(side.jetty.post(write(side.segment.bytes().first(4000), self, 8)) == 1);
-    REQUIRE(collect(side.jetty, 1).at(0).ok());
+    REQUIRE(run_one(side.jetty, write(side.segment.bytes().first(4000), self, 8)).ok());
     CHECK(same(side.segment.bytes().subspan(8, 4000), data));
   }
 }
@@ -258,22 +253,22 @@ TEST_CASE("a write from a mapped segment onto itself copies the bytes that were 
 TEST_CASE(
     "a large write is copied in parts, so other works progress; flushed halfway, it ends unknown") {
   Pair pair(true);
-  REQUIRE(pair.run(write(bytes_like(8, 1), pair.there)).ok());
-  Jetty other = pair.left.device.jetty({.berths = 4}).value();
+  REQUIRE(run_one(pair.user.jetty, write(bytes_like(8, 1), pair.there)).ok());
+  Jetty other = pair.user.device.jetty({.berths = 4}).value();
   const auto large = bytes_like(segment_bytes, 2);
   const auto small = bytes_like(8, 3);
   Completion completion;
-  REQUIRE(pair.left.jetty.post(write(large, pair.there)) == 1);
-  CHECK(pair.left.jetty.poll({&completion, 1}) == 0);
+  REQUIRE(pair.user.jetty.post(write(large, pair.there)) == 1);
+  CHECK(pair.user.jetty.poll({&completion, 1}) == 0);
   REQUIRE(other.post(write(small, pair.there)) == 1);
   CHECK(other.poll({&completion, 1}) == 1);
   CHECK(completion.ok());
-  CHECK(pair.left.jetty.poll({&completion, 1}) == 0);
-  REQUIRE(pair.left.jetty.flush().ok());
-  REQUIRE(pair.left.jetty.poll({&completion, 1}) == 1);
+  CHECK(pair.user.jetty.poll({&completion, 1}) == 0);
+  REQUIRE(pair.user.jetty.flush().ok());
+  REQUIRE(pair.user.jetty.poll({&completion, 1}) == 1);
   CHECK(completion.status == Status::unknown);
-  REQUIRE(pair.left.jetty.reset().ok());
-  CHECK(pair.run(write(large, pair.there)).ok());
+  REQUIRE(pair.user.jetty.reset().ok());
+  CHECK(run_one(pair.user.jetty, write(large, pair.there)).ok());
   CHECK(same(pair.segment.bytes(), large));
 }
 
@@ -283,15 +278,15 @@ TEST_CASE(
   std::ranges::fill(pair.segment.bytes(), std::byte{0xab});
   for (const size_t bytes :
        {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 65'535, SIZE_MAX / 2, SIZE_MAX / 4}) {
-    const auto none = pair.left.device.allocate(bytes);
+    const auto none = pair.user.device.allocate(bytes);
     REQUIRE_FALSE(none.ok());
     CHECK(none.status() == Status::no_resources);
   }
-  const Segment more = pair.left.device.allocate(segment_bytes).value();
+  const Segment more = pair.user.device.allocate(segment_bytes).value();
   std::ranges::fill(more.bytes(), std::byte{1});
   const auto still = [](std::byte byte) { return byte == std::byte{0xab}; };
   CHECK(std::ranges::all_of(pair.segment.bytes(), still));
-  CHECK(pair.run(write(bytes_like(100, 1), pair.there)).ok());
+  CHECK(run_one(pair.user.jetty, write(bytes_like(100, 1), pair.there)).ok());
 }
 
 TEST_CASE("a write of an aligned word of 1 to 8 bytes is one store") {
@@ -308,7 +303,7 @@ TEST_CASE("a write of an aligned word of 1 to 8 bytes is one store") {
     });
     for (int i = 0; i < 20'000; ++i) {
       const Word value = i % 2 == 0 ? ones : Word{};
-      pair.run(write(std::as_bytes(std::span(&value, 1)), pair.there));
+      run_one(pair.user.jetty, write(std::as_bytes(std::span(&value, 1)), pair.there));
     }
     done = true;
     watcher.join();
@@ -341,8 +336,7 @@ TEST_CASE(
   REQUIRE(left.jetty.wait(1ms).empty());
   // The first work posted after a completion is copied and, if possible, sent immediately.
   std::vector<std::byte> word(8);
-  REQUIRE(left.jetty.post(read(word, there.segment)) == 1);
-  REQUIRE(collect(left.jetty, 1).at(0).ok());
+  REQUIRE(run_one(left.jetty, read(word, there.segment)).ok());
   const auto data = bytes_like(300, 2);
   const uint64_t copied = left.device.stats().value().copied;
   REQUIRE(left.jetty.post(write(data, there.segment).to(there.jetty).immediate(1)) == 1);
@@ -358,28 +352,28 @@ TEST_CASE(
 TEST_CASE("memory of a segment that a process holds is not given to others") {
   Pair pair(true);
   const auto bytes = bytes_like(100, 1);
-  REQUIRE(pair.run(write(bytes, pair.there)).ok());
-  Intruder stopped(pair.window);
+  REQUIRE(run_one(pair.user.jetty, write(bytes, pair.there)).ok());
+  Intruder stopped(pair.medium.window());
   const uint32_t number = number_of(pair.there);
   // The hold is recorded in the slot of a third device, which is alive.
-  const Side third = Side::open(pair.window.device(""), {.threads = Threads::inlined});
+  const Side third = Side::open(pair.medium.window().device(""), {.threads = Threads::inlined});
   auto& hold = stopped.slot(2).hold.segment;
   REQUIRE(stopped.slot(2).record.generation.load() % 2 == 1);
   hold.store(number + 1);
   CHECK(pair.segment.unregister().ok());  // does not wait for the hold, which never ends
-  CHECK(pair.run(write(bytes, pair.there)).status == Status::remote_access);
-  pair.segment = pair.right.device.allocate(4096).value();
+  CHECK(run_one(pair.user.jetty, write(bytes, pair.there)).status == Status::remote_access);
+  pair.segment = pair.owner.device.allocate(4096).value();
   // Allocates all memory that is left; the held memory is not part of it.
   std::vector<Segment> all;
   for (;;) {
-    Segment more = pair.right.device.allocate(drivers::cxl::least_granule_bytes).value();
+    Segment more = pair.owner.device.allocate(drivers::cxl::least_granule_bytes).value();
     if (!more.local().mapped()) break;
     const uint32_t at = number_of(more.local());
     REQUIRE((at < number || at >= number + segment_bytes / drivers::cxl::least_granule_bytes));
     all.push_back(std::move(more));
   }
   hold.store(0);
-  Segment last = pair.right.device.allocate(segment_bytes).value();
+  Segment last = pair.owner.device.allocate(segment_bytes).value();
   CHECK(last.local().mapped());
   CHECK(last.unregister().ok());
 }

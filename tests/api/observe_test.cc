@@ -47,8 +47,7 @@ TEST_CASE("other processes see a device's counters, also while it sleeps, until 
       Jetty jetty = device.jetty().value();
       const auto bytes = bytes_like(5000, 1);
       for (int i = 0; i < 10; ++i) {
-        REQUIRE(jetty.post(write(bytes, segment.local())) == 1);
-        REQUIRE(collect(jetty, 1).at(0).ok());
+        REQUIRE(run_one(jetty, write(bytes, segment.local())).ok());
       }
       const Statistics stats = device.stats().value();
       // The application makes no further calls, and the counters are reported nevertheless.
@@ -85,8 +84,7 @@ std::vector<ObservedChannel> channels_between(Side& from, const Side& to) {
   const auto bytes = bytes_like(5000, 1);
   const auto until = std::chrono::steady_clock::now() + patience;
   while (std::chrono::steady_clock::now() < until) {
-    REQUIRE(from.jetty.post(write(bytes, import.segment)) == 1);
-    REQUIRE(collect(from.jetty, 1).at(0).ok());
+    REQUIRE(run_one(from.jetty, write(bytes, import.segment)).ok());
     const auto seen = page_of(from.device);
     REQUIRE((seen && seen->channels));
     if (!seen->channels->shown.empty()) return seen->channels->shown;

@@ -22,15 +22,11 @@ struct Way {
 constexpr Way all_ways[] = {{false, "window"}, {true, "window"}, {true, "segment"}};
 
 // An owner and a user of its segment, which lies in the window's memory or in the owner's own.
-struct Ends {
+struct Ends : UserAndOwner {
   explicit Ends(bool mapped, std::string_view share = "window")
-      : is_mapped(mapped), opened("?size=32M&share=" + std::string(share)) {}
+      : UserAndOwner("cxl:", "?size=32M&share=" + std::string(share)), is_mapped(mapped) {}
 
   bool is_mapped;
-  std::string opened;
-  WindowFile window{"segments"};
-  Side user = Side::open(window.device(opened), {.threads = Threads::inlined});
-  Side owner = Side::open(window.device(opened), {.threads = Threads::served});
   std::vector<std::unique_ptr<std::byte[]>> memory{};
 
   Segment segment(size_t bytes, const SegmentOptions& options = {}) {
@@ -38,20 +34,6 @@ struct Ends {
     memory.push_back(std::make_unique<std::byte[]>(bytes));
     return owner.device.register_memory({memory.back().get(), bytes}, options).value();
   }
-  RemoteSegment import(const Segment& segment) {
-    return user.device.import(segment.descriptor()).value().segment;
-  }
-  Status run(const Work& work) {
-    in_order();
-    REQUIRE(user.jetty.post(work) == 1);
-    const auto completions = collect(user.jetty, 1);
-    REQUIRE(completions.size() == 1);
-    in_order();
-    return completions[0].status;
-  }
-  // Orders what the owner's service thread places with what a test reads: the thread sanitizer sees
-  // no order between accesses through the two mappings of the window here.
-  void in_order() { REQUIRE(owner.device.stats().ok()); }
   Status write_to(const RemoteSegment& segment, std::byte value, size_t bytes = 100) {
     const std::vector<std::byte> data(bytes, value);
     return run(write(data, segment));
@@ -277,7 +259,7 @@ struct Fenced {
       segment.emplace(ends.owner.device.allocate(size, rights).value());
       // Checks only the bytes behind the segment in its granule. The memory in front belongs to
       // others.
-      const size_t unit = ends.opened.ends_with("segment") ? page : granule_bytes;
+      const size_t unit = ends.medium.text().ends_with("segment") ? page : granule_bytes;
       all = {segment->bytes().data(), (size + unit - 1) / unit * unit};
       front = 0;
     } else {
@@ -390,8 +372,8 @@ struct Held {
 
   static constexpr size_t bytes = 1 << 20;
   Ends ends{true};
-  Side third = Side::open(ends.window.device(""), {.threads = Threads::inlined});
-  Intruder stopped{ends.window};
+  Side third = Side::open(ends.medium.window().device(""), {.threads = Threads::inlined});
+  Intruder stopped{ends.medium.window()};
   Segment segment = ends.segment(bytes);
   RemoteSegment remote = segment.local();
 };

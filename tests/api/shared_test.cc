@@ -252,8 +252,7 @@ TEST_CASE("a Jfr and its Jetties are destroyed in any order, by any thread") {
     std::vector<std::byte> inbox(8 * 3000);
     for (size_t i = 0; i < 8; ++i)
       REQUIRE(jfr->receive(std::span(inbox).subspan(i * 3000, 3000), i));
-    REQUIRE(peer.jetty.post(send(bytes, to_one)) == 1);
-    REQUIRE(collect(peer.jetty, 1).at(0).ok());  // now there is a channel
+    REQUIRE(run_one(peer.jetty, send(bytes, to_one)).ok());  // now there is a channel
     REQUIRE(peer.jetty.post({send(bytes, to_one), send(bytes, to_two), send(bytes, to_one)}) == 3);
     const auto end = [&](int which) {
       if (which == 0) jfr.reset();
@@ -322,8 +321,7 @@ TEST_CASE("a published Jfr is found, and its buffers receive messages of any imp
   for (const std::string& name : {both, alone}) {
     const Imported found = user.device.import("urma://localhost/" + name).value();
     REQUIRE(jfr.receive(inbox, 1));
-    REQUIRE(user.jetty.post(send(bytes, found.jetty)) == 1);
-    CHECK(collect(user.jetty, 1).at(0).ok());
+    CHECK(run_one(user.jetty, send(bytes, found.jetty)).ok());
     const auto arrivals = jfr.wait(patience);
     REQUIRE(arrivals.size() == 1);
     CHECK(arrivals[0].jetty == jfr.id());

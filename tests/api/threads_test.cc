@@ -394,8 +394,7 @@ TEST_CASE("an idle device sleeps") {
   Side peer = Side::open("udp:");
   const Imported remote = side.device.import(peer.line()).value();
   const auto bytes = bytes_like(10, 1);
-  REQUIRE(side.jetty.post(write(bytes, remote.segment)) == 1);
-  REQUIRE(collect(side.jetty, 1).at(0).ok());
+  REQUIRE(run_one(side.jetty, write(bytes, remote.segment)).ok());
   std::this_thread::sleep_for(2500ms);  // by then the last timers have expired
   const uint64_t before = side.device.stats().value().passes;
   std::this_thread::sleep_for(500ms);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/descriptor.h"
 #include "urma/urma.hpp"
 
 namespace {
@@ -97,9 +98,7 @@ int run(int count, char** arguments) {
     end.target = end.device.import(arguments[2]).value();
     end.peer = end.target.segment.peer;
   } else {
-    Descriptor both = parse_descriptor(end.memory.descriptor()).value();
-    both.jetty = parse_descriptor(end.jetty.descriptor()).value().jetty;
-    std::cout << to_string(both) << std::endl;
+    std::cout << test::descriptor_of(end.memory, end.jetty) << std::endl;
   }
   for (std::string line; line != "end";) {
     pollfd input{0, POLLIN, 0};

@@ -72,8 +72,7 @@ TEST_CASE("a killed target that is started again is a new peer, and is served im
       INFO("round " << round);
       Child target(serve(medium.home, "phoenix"));
       const Imported remote = here.device.import("urma://localhost/phoenix").value();
-      REQUIRE(here.jetty.post(write(bytes, remote.segment)) == 1);
-      REQUIRE(collect(here.jetty, 1).at(0).ok());
+      REQUIRE(run_one(here.jetty, write(bytes, remote.segment)).ok());
       REQUIRE(here.jetty.post(write(bytes, remote.segment)) == 1);
       target.end(SIGKILL);
       Child again(serve(medium.home, "phoenix"));
@@ -204,8 +203,7 @@ TEST_CASE(
     Child target(serve(medium.any, "dozer"));
     const Imported remote = here.device.import("urma://localhost/dozer").value();
     const auto bytes = bytes_like(5000, 1);
-    REQUIRE(here.jetty.post(write(bytes, remote.segment)) == 1);
-    REQUIRE(collect(here.jetty, 1).at(0).ok());
+    REQUIRE(run_one(here.jetty, write(bytes, remote.segment)).ok());
     target.stop();
     // The target's memory can be written while the target is stopped, but it cannot take a
     // notification.

@@ -57,8 +57,7 @@ void first_operation(Side& here, const std::string& device) {
   REQUIRE(phoenix.said() == "ready");
   const Imported remote = here.device.import("urma://localhost/phoenix").value();
   const auto bytes = bytes_like(1000, 1);
-  REQUIRE(here.jetty.post(write(bytes, remote.segment)) == 1);
-  REQUIRE(collect(here.jetty, 1).at(0).ok());
+  REQUIRE(run_one(here.jetty, write(bytes, remote.segment)).ok());
 }
 
 TEST_CASE("processes are killed repeatedly, and a pair in the same window continues") {
@@ -124,12 +123,10 @@ TEST_CASE("a process writes and reads the memory of another one that is in pause
   std::vector<std::byte> back(at_once);
   for (size_t at = 0; at < bytes; at += at_once) {
     const auto data = bytes_like(at_once, static_cast<unsigned>(at / at_once));
-    REQUIRE(here.jetty.post(write(data, remote.segment, at)) == 1);
-    REQUIRE(collect(here.jetty, 1).at(0).ok());
+    REQUIRE(run_one(here.jetty, write(data, remote.segment, at)).ok());
   }
   for (size_t at = 0; at < bytes; at += at_once) {
-    REQUIRE(here.jetty.post(read(back, remote.segment, at)) == 1);
-    REQUIRE(collect(here.jetty, 1).at(0).ok());
+    REQUIRE(run_one(here.jetty, read(back, remote.segment, at)).ok());
     REQUIRE(back == bytes_like(at_once, static_cast<unsigned>(at / at_once)));
   }
 }
@@ -176,8 +173,7 @@ TEST_CASE("a process that is idle among a hundred peers uses no processor time")
   while (peers.size() < 100) {
     peers.push_back(Side::open(device, {.limits = {.jetties = 4, .peers = 8, .segments = 4}}));
     const Imported remote = peers.back().device.import("urma://localhost/idle").value();
-    REQUIRE(peers.back().jetty.post(write(bytes, remote.segment)) == 1);
-    REQUIRE(collect(peers.back().jetty, 1).at(0).ok());
+    REQUIRE(run_one(peers.back().jetty, write(bytes, remote.segment)).ok());
   }
   // The process runs its engine until all peers have read its messages. On a busy machine, a
   // hundred service threads need some time for that.

@@ -9,6 +9,7 @@
 #include "drivers/sim/network.h"
 #include "tests/bytes.h"
 #include "tests/catch.h"
+#include "tests/descriptor.h"
 #include "urma/urma.hpp"
 
 namespace urma::test {
@@ -52,10 +53,9 @@ class SimHosts {
     std::vector<std::byte> memory(1 << 20);
     Segment segment = opened.register_memory(memory).value();
     Jetty made = opened.jetty(jetty).value();
-    Descriptor both = parse_descriptor(segment.descriptor()).value();
-    both.jetty = parse_descriptor(made.descriptor()).value().jetty;
+    std::string line = descriptor_of(segment, made);
     return {std::move(memory), std::move(opened), std::move(segment), std::move(made),
-            to_string(both)};
+            std::move(line)};
   }
 
   // Ends the process without a goodbye to its peers.

@@ -37,14 +37,12 @@ TEST_CASE("writes, reads and sends of every size around the packet and slice bou
     CHECK(done[0].immediate == size);
     CHECK(done[0].bytes == size);
     CHECK(same(there.segment.bytes().subspan(11, size), bytes));
-    REQUIRE(here.jetty.post(read(std::span(back), target.segment, 11)) == 1);
-    REQUIRE(collect(here.jetty, 1).at(0).ok());
+    REQUIRE(run_one(here.jetty, read(std::span(back), target.segment, 11)).ok());
     CHECK(back == bytes);
     if (size > max_send_bytes) continue;
     std::vector<std::byte> inbox(max_send_bytes);
     REQUIRE(there.jetty.receive(inbox, 5));
-    REQUIRE(here.jetty.post(send(bytes, target.jetty).immediate(77)) == 1);
-    REQUIRE(collect(here.jetty, 1).at(0).ok());
+    REQUIRE(run_one(here.jetty, send(bytes, target.jetty).immediate(77)).ok());
     done = collect(there.jetty, 1);
     REQUIRE(done.size() == 1);
     CHECK(done[0].tag == 5);
@@ -239,11 +237,9 @@ TEST_CASE("refused accesses have no effect: bounds, overflow, token, stale handl
   // An access of 0 bytes touches nothing and is not checked.
   RemoteSegment nowhere = target.segment;
   nowhere.token = TokenValue(number(nowhere.token) ^ 1);
-  REQUIRE(here.jetty.post(write(std::span<const std::byte>{}, nowhere, 0)) == 1);
-  CHECK(collect(here.jetty, 1).at(0).ok());
+  CHECK(run_one(here.jetty, write(std::span<const std::byte>{}, nowhere, 0)).ok());
   // An access of the last byte is inside.
-  REQUIRE(here.jetty.post(write(std::span(bytes).first(1), target.segment, end - 1)) == 1);
-  CHECK(collect(here.jetty, 1).at(0).ok());
+  CHECK(run_one(here.jetty, write(std::span(bytes).first(1), target.segment, end - 1)).ok());
 }
 
 TEST_CASE("a Jetty's token is checked on every message and immediate, also without data") {
@@ -309,8 +305,7 @@ TEST_CASE("inline data that does not fit, or in a read, is a bad work") {
   CHECK(here.device.jetty({.inline_bytes = max_inline_bytes + 1}).status() ==
         Status::invalid_argument);
   auto none = here.device.jetty({.berths = 1, .inline_bytes = 0}).value();
-  REQUIRE(none.post(write(std::span(bytes).first(0), target.segment).inline_data()) == 1);
-  CHECK(collect(none, 1).at(0).ok());
+  CHECK(run_one(none, write(std::span(bytes).first(0), target.segment).inline_data()).ok());
 }
 
 TEST_CASE("a message longer than its buffer completes with an error on both sides") {
@@ -318,8 +313,7 @@ TEST_CASE("a message longer than its buffer completes with an error on both side
   std::vector<std::byte> inbox(100);
   REQUIRE(there.jetty.receive(inbox, 3));
   const auto bytes = bytes_like(20'000);
-  REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
-  CHECK(collect(here.jetty, 1).at(0).status == Status::remote_unsupported);
+  CHECK(run_one(here.jetty, send(bytes, target.jetty)).status == Status::remote_unsupported);
   const auto told = collect(there.jetty, 1);
   REQUIRE(told.size() == 1);
   CHECK(told[0].status == Status::receive_too_small);
@@ -355,16 +349,14 @@ TEST_CASE("a work to a receiver that is never ready ends after the receiver's ti
       SimPair("never-ready", {.jetty = {.berths = 8, .receiver_timeout = 100ms}});
   const auto bytes = bytes_like(10);
   const Time posted = hosts.now();
-  REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
-  CHECK(collect(here.jetty, 1).at(0).status == Status::receiver_not_ready);
+  CHECK(run_one(here.jetty, send(bytes, target.jetty)).status == Status::receiver_not_ready);
   CHECK(hosts.now() - posted < 103ms);
   // The message was withdrawn, so it does not arrive later.
   std::vector<std::byte> inbox(100);
   REQUIRE(there.jetty.receive(inbox));
   hosts.run_for(100ms);
   CHECK(there.jetty.wait(1ms).empty());
-  REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
-  CHECK(collect(here.jetty, 1).at(0).ok());
+  CHECK(run_one(here.jetty, send(bytes, target.jetty)).ok());
 }
 
 TEST_CASE("a Jetty without receive slots refuses messages, and the status says why") {
@@ -476,8 +468,7 @@ TEST_CASE("flushing one of eight Jetties, with 1000 works, delays the others by 
   const auto done = collect(here.jetty, 1000, 1ms);
   CHECK(done.size() == 1000);
   here.jetty.reset().value();
-  REQUIRE(here.jetty.post(write(small, target.segment)) == 1);
-  CHECK(collect(here.jetty, 1).at(0).ok());
+  CHECK(run_one(here.jetty, write(small, target.segment)).ok());
 }
 
 TEST_CASE("many Jetties towards one peer share one channel") {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tests/descriptor.h"
+
 namespace urma::test {
 namespace {
 
@@ -195,9 +197,7 @@ void World::make_queues(Host& host) {
       jetty.receive_buffers.assign(options_.receives, std::vector<std::byte>(message_bytes));
     }
     post_receives(*jetty.jetty, jetty.receive_buffers);
-    Descriptor both = parse_descriptor(host.segment->descriptor()).value();
-    both.jetty = parse_descriptor(jetty.jetty->descriptor()).value().jetty;
-    host.descriptors.push_back(to_string(both));
+    host.descriptors.push_back(descriptor_of(*host.segment, *jetty.jetty));
   }
 }
 
