@@ -1,4 +1,3 @@
-#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -10,6 +9,7 @@
 #include "api/handles.h"
 #include "base/clock.h"
 #include "base/failed.h"
+#include "base/interfaces.h"
 #include "base/loopback.h"
 #include "base/socket_address.h"
 #include "engine/copy_choice.h"
@@ -105,17 +105,8 @@ bool on_loopback(const Eid& address) {
 bool on_this_host(const Eid& address) {
   if (in_window(address)) return true;
   if (on_loopback(address)) return true;
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return false;
-  bool found = false;
-  for (const ifaddrs* one = all; one != nullptr && !found; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr) continue;
-    const int family = one->ifa_addr->sa_family;
-    found = (family == AF_INET || family == AF_INET6) &&
-            from_sockaddr(*one->ifa_addr).address == address;
-  }
-  freeifaddrs(all);
-  return found;
+  return find_interface_address(
+      [&](const InterfaceAddress& one) { return one.address == address; });
 }
 
 // Returns whether the location is an address of this device, so that it would ask itself.

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -11,9 +10,9 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <memory>
 
 #include "base/above_standard.h"
+#include "base/interfaces.h"
 
 #ifndef IPV6_AUTOFLOWLABEL
 #define IPV6_AUTOFLOWLABEL 70
@@ -128,30 +127,20 @@ uint32_t Socket::buffer_bytes(int which) const {
 
 Socket::Interface Socket::interface_of(const Endpoint& self) const {
   Interface found;
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return found;
-  // Texts below may find no memory.
-  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(all, freeifaddrs);
   const bool loopback4 = self.is_ipv4() && self.address.bytes[12] == std::byte{127};
-  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr) continue;
-    const int family = one->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    SocketAddress address;
-    std::memcpy(&address, one->ifa_addr, family == AF_INET ? sizeof address.v4 : sizeof address.v6);
+  find_interface_address([&](const InterfaceAddress& one) {
     // The loopback interface has all of 127/8, but lists only 127.0.0.1.
-    const bool ours = from_sockaddr(address.any).address == self.address ||
-                      (loopback4 && (one->ifa_flags & IFF_LOOPBACK) != 0);
-    if (!ours) continue;
+    const bool ours = one.address == self.address || (loopback4 && (one.flags & IFF_LOOPBACK) != 0);
+    if (!ours) return false;
     ifreq request{};
-    std::strncpy(request.ifr_name, one->ifa_name, IFNAMSIZ - 1);
+    one.label.copy(request.ifr_name, IFNAMSIZ - 1);
     if (ioctl(descriptor_, SIOCGIFMTU, &request) == 0) {
-      found = {.name = one->ifa_name,
+      found = {.name = std::string(one.label),
                .mtu = static_cast<uint32_t>(request.ifr_mtu),
-               .bytes_per_second = rate_of_interface(directory_of(one->ifa_name))};
+               .bytes_per_second = rate_of_interface(directory_of(one.label))};
     }
-    break;
-  }
+    return true;
+  });
   return found;
 }
 

@@ -1,13 +1,12 @@
 // Promises of link(SWITCH):DEVICE beyond those of every port.
 
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <thread>
 
 #include "base/clock.h"
+#include "base/socket_address.h"
 #include "tests/catch.h"
 #include "tests/drivers/running_switch.h"
 #include "wire/cci.h"
@@ -115,12 +114,11 @@ TEST_CASE("a port states the meters of its switch, and asks no other ones after 
 class Keeper {
  public:
   Keeper() {
-    length_ = sizeof at_;
-    at_.sin_family = AF_INET;
-    at_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    auto* const address = reinterpret_cast<sockaddr*>(&at_);
-    REQUIRE(bind(socket_, address, length_) == 0);
-    REQUIRE(getsockname(socket_, address, &length_) == 0);
+    SocketAddress address;
+    socklen_t length = to_sockaddr({ipv4(127, 0, 0, 1), 0}, address);
+    REQUIRE(bind(socket_, &address.any, length) == 0);
+    REQUIRE(getsockname(socket_, &address.any, &length) == 0);
+    at_ = from_sockaddr(address.any);
     thread_ = std::thread([this] { serve(); });
   }
   ~Keeper() {
@@ -129,7 +127,7 @@ class Keeper {
     close(socket_);
   }
   std::string device(const std::string& options) const {
-    return "link(127.0.0.1:" + std::to_string(ntohs(at_.sin_port)) + options + "):udp:127.0.0.1:0";
+    return "link(" + to_string(at_) + options + "):udp:127.0.0.1:0";
   }
   // Returns the packet that arrives next.
   LinkPacket packet() {
@@ -141,10 +139,10 @@ class Keeper {
  private:
   void serve() {
     std::array<std::byte, 9216> bytes;
-    sockaddr_in from{};
-    auto* const address = reinterpret_cast<sockaddr*>(&from);
-    for (ssize_t got; (got = recvfrom(socket_, bytes.data(), bytes.size(), 0, address,
-                                      &(length_ = sizeof from))) > 0;) {
+    SocketAddress from;
+    socklen_t length = 0;
+    for (ssize_t got; (got = recvfrom(socket_, bytes.data(), bytes.size(), 0, &from.any,
+                                      &(length = sizeof from))) > 0;) {
       const auto datagram = std::span(bytes).first(static_cast<size_t>(got));
       const auto asked = parse_link_control(datagram);
       if (asked && asked->type == LinkMessage::attach) {
@@ -153,7 +151,7 @@ class Keeper {
                                               .mtu_log2 = 12,
                                               .lease_ms = 5000,
                                               .nonce = asked->nonce});
-        sendto(socket_, answer.data(), answer.size(), 0, address, length_);
+        sendto(socket_, answer.data(), answer.size(), 0, &from.any, length);
       } else if (const auto packet = parse_link_packet(datagram)) {
         packet_ = *packet;
         kept_ = true;
@@ -162,8 +160,7 @@ class Keeper {
   }
 
   const int socket_ = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  sockaddr_in at_{};
-  socklen_t length_ = 0;
+  Endpoint at_;
   LinkPacket packet_{};
   std::atomic<bool> kept_{false};
   std::thread thread_;
@@ -251,13 +248,12 @@ TEST_CASE("a link is refused if no switch answers, or if the device below is not
 TEST_CASE("datagrams that do not come from the switch are counted, and not handed on") {
   RunningSwitch running;
   PortPair ports(running.device(), running.device());
-  sockaddr_in at{};
+  SocketAddress at;
   socklen_t length = sizeof at;
-  auto* const address = reinterpret_cast<sockaddr*>(&at);
-  REQUIRE(getsockname(ports.b->descriptors()[0], address, &length) == 0);
+  REQUIRE(getsockname(ports.b->descriptors()[0], &at.any, &length) == 0);
   const int outside = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   std::array<std::byte, 60> forged{std::byte{0x70}, std::byte{1}};
-  REQUIRE(sendto(outside, forged.data(), forged.size(), 0, address, length) == 60);
+  REQUIRE(sendto(outside, forged.data(), forged.size(), 0, &at.any, length) == 60);
   close(outside);
   const Time until = ports.now() + std::chrono::seconds(2);
   while (ports.now() < until && ports.b->counters().malformed == 0) {

@@ -1,5 +1,6 @@
 #include "base/socket_address.h"
 
+#include "base/interfaces.h"
 #include "tests/catch.h"
 
 namespace urma::test {
@@ -27,6 +28,20 @@ TEST_CASE("ports and addresses are in network order") {
   to_sockaddr(parse_endpoint("10.0.0.7:4791").value(), address);
   CHECK(address.v4.sin_port == htons(4791));
   CHECK(address.v4.sin_addr.s_addr == htonl(0x0a000007));
+}
+
+TEST_CASE("the addresses of interfaces are visited until one is wanted") {
+  size_t all = 0;
+  CHECK_FALSE(find_interface_address([&](const InterfaceAddress& one) {
+    CHECK_FALSE(one.label.empty());
+    CHECK_FALSE(one.address == Eid{});
+    ++all;
+    return false;
+  }));
+  if (all == 0) return;  // a new network namespace
+  size_t visited = 0;
+  CHECK(find_interface_address([&](const InterfaceAddress&) { return ++visited == all; }));
+  CHECK(visited == all);
 }
 
 }  // namespace
