@@ -6,13 +6,13 @@ Runs in a network namespace that has only a loopback interface, and with an empt
 
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-SKIPPED = 77
+from running import end, finish, skip, start
+
 PERF, NOTIFY, FEED = sys.argv[1:4]
 INSIDE = "--inside"
 ROUNDS = 3
@@ -24,23 +24,13 @@ def sockets():
     return len(pathlib.Path("/proc/net/udp").read_text(encoding="ascii").splitlines()) - 1
 
 
-def start(words):
-    return subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True)
-
-
-def finish(process):
-    out, err = process.communicate(timeout=60)
-    return process.returncode, out, err
-
-
 def client_first(client_words, server_words):
     """Returns the exit code and the output of the client, and the output of the server."""
     for _ in range(ATTEMPTS):
-        client = start(client_words)
+        client = start(*client_words)
         while sockets() == 0 and client.poll() is None:
             time.sleep(0.001)
-        server = start(server_words)
+        server = start(*server_words)
         try:
             # The line of a server whose device is on the loopback interface.
             line = server.stdout.readline()
@@ -50,8 +40,7 @@ def client_first(client_words, server_words):
             late = client.poll() is not None
             code, out, err = finish(client)
         finally:
-            server.send_signal(signal.SIGINT)
-            said = finish(server)
+            said = end(server)
         # A client looks for its server for 2 s. On a busy machine, a server may take longer to
         # start.
         if code == 0 or not late:
@@ -86,8 +75,7 @@ def main():
     words = ["unshare", "--mount", "--net", "sh", "-c",
              "ip link set lo up && mount -t tmpfs tmpfs /dev/shm && exec \"$@\"", "sh"]
     if subprocess.run([*words, "true"], capture_output=True).returncode != 0:
-        print("(skipped: no network and mount namespaces can be made)")
-        sys.exit(SKIPPED)
+        skip("no network and mount namespaces can be made")
     sys.exit(subprocess.run([*words, sys.executable, "-B", *sys.argv, INSIDE]).returncode)
 
 

@@ -7,16 +7,15 @@ import signal
 import subprocess
 import sys
 
-from running import run_tests
+from running import await_line, end, kill, run_tests, start
 
 FOLDER = pathlib.Path(sys.argv[1])
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 OWN = os.getpid()  # names of our own, also if several copies of this run
 
 
-def start(name, *arguments):
-    return subprocess.Popen([FOLDER / f"example_{name}", *arguments], stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, text=True)
+def example(name, *arguments):
+    return start(FOLDER / f"example_{name}", *arguments, stderr=subprocess.STDOUT)
 
 
 def run(name, *arguments):
@@ -25,26 +24,20 @@ def run(name, *arguments):
     return done.returncode, done.stdout.strip(), done.stderr
 
 
-def end(process, how=signal.SIGKILL):
-    process.send_signal(how)
-    return process.wait(timeout=20)
-
-
 class Server:
     """Starts a program on a window of its own, and waits until it says that it is ready."""
 
     def __init__(self, name):
         self.window = f"/dev/shm/urma-examples-{OWN}-{name}"
         self.device = f"cxl:{self.window}?size=16M"
-        self.process = start(name, "serve", self.device)
+        self.process = example(name, "serve", self.device)
 
     def __enter__(self):
-        line = self.process.stdout.readline()
-        assert " at " in line, line
+        await_line(self.process, " at ")
         return self
 
     def __exit__(self, *_):
-        end(self.process)
+        kill(self.process)
         os.unlink(self.window)
 
 
@@ -60,17 +53,17 @@ def test_echo():
     with Server("echo") as server:
         for text in ("hello", "x" * 60000):
             assert run("echo", "say", text, "localhost", server.device) == (0, text, "")
-        several = [start("echo", "say", f"of {i}", "localhost", server.device) for i in range(8)]
+        several = [example("echo", "say", f"of {i}", "localhost", server.device) for i in range(8)]
         for i, one in enumerate(several):
             assert one.communicate(timeout=60)[0].strip() == f"of {i}"
-        assert end(server.process, signal.SIGINT) == 0
+        assert end(server.process)[0] == 0
     code, _, why = run("echo", "say", "hello", "localhost", "udp:127.0.0.1")
     assert code == 1 and "Fix: " in why, why
 
 
 def test_scatter():
     names = [f"scatter-{OWN}-{i}" for i in range(4)]
-    owners = [start("scatter", "own", name) for name in names]
+    owners = [example("scatter", "own", name) for name in names]
     for owner, name in zip(owners, names):
         assert owner.stdout.readline() == f"{name} is ready\n"
     code, said, why = run("scatter", "send", "10000", *names)
@@ -82,7 +75,7 @@ def test_scatter():
 
 def test_scatter_names_the_process_that_lacks_its_part():
     names = [f"scatter-{OWN}-{i}" for i in range(4, 7)]
-    owners = [start("scatter", "own", name) for name in names]
+    owners = [example("scatter", "own", name) for name in names]
     for owner in owners:
         owner.stdout.readline()
     owners[1].send_signal(signal.SIGSTOP)
@@ -95,7 +88,7 @@ def test_scatter_names_the_process_that_lacks_its_part():
     finally:
         owners[1].send_signal(signal.SIGCONT)
         for owner in owners:
-            end(owner)
+            kill(owner)
 
 
 def test_kv():
@@ -114,8 +107,8 @@ def test_kv():
         # One process writes, and two read all the time: no value that they read may be partly old
         # and partly new. On a busy machine, the readers may end before the writer has begun.
         for _ in range(20):
-            writer = start("kv", "churn", "hot", "8000", *where)
-            readers = [start("kv", "watch", "hot", "10000", *where) for _ in range(2)]
+            writer = example("kv", "churn", "hot", "8000", *where)
+            readers = [example("kv", "watch", "hot", "10000", *where) for _ in range(2)]
             seen = [reader.communicate(timeout=120)[0].strip() for reader in readers]
             writer.communicate(timeout=120)
             assert writer.returncode == 0

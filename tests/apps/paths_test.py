@@ -15,14 +15,12 @@ import sys
 import threading
 import time
 
+from running import finish, ip, kill, start
+
 PROGRAM = sys.argv[1]
 MOVING = sys.argv[2]
 CABLES = 4
 WORK_LASTS = 2000  # milliseconds: operation_timeout
-
-
-def ip(*arguments):
-    return subprocess.run(["ip", *arguments], capture_output=True).returncode == 0
 
 
 class Machines:
@@ -70,21 +68,14 @@ class Machines:
         return server
 
 
-def stop(process):
-    process.kill()
-    process.wait()
-    process.stdout.close()
-
-
 def write(machines, options, seconds, during):
     """Runs a measurement, and calls `meanwhile`. Returns the JSON of the measurement."""
-    client = subprocess.Popen(
-        machines.command(0, "write_bw", "10.98.0.2", "--size", "64K", "--depth", "16", "--seconds",
-                         str(seconds), "--device", machines.device(0, options), "--json"),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    client = start(
+        *machines.command(0, "write_bw", "10.98.0.2", "--size", "64K", "--depth", "16", "--seconds",
+                          str(seconds), "--device", machines.device(0, options), "--json"))
     during()
-    out, err = client.communicate(timeout=60)
-    assert client.returncode == 0, (client.returncode, out, err)
+    code, out, err = finish(client)
+    assert code == 0, (code, out, err)
     (result,) = json.loads(out)["results"]
     assert result["wrong"] == 0
     return result
@@ -135,10 +126,9 @@ def test_a_port_loses_its_address_and_gets_it_back(machines):
 
 def many_works(machines, seconds):
     """Starts a client with 1000 writes in flight."""
-    return subprocess.Popen(
-        machines.command(0, "write_bw", "10.98.0.2", "--size", "4K", "--depth", "1000",
-                         "--seconds", str(seconds), "--device", machines.device(0), "--json"),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return start(
+        *machines.command(0, "write_bw", "10.98.0.2", "--size", "4K", "--depth", "1000",
+                          "--seconds", str(seconds), "--device", machines.device(0), "--json"))
 
 
 def test_r7_a_peer_is_stopped_for_less_than_the_verdict(machines, server):
@@ -148,8 +138,8 @@ def test_r7_a_peer_is_stopped_for_less_than_the_verdict(machines, server):
     signal_all(children, signal.SIGSTOP)
     time.sleep(0.8)
     signal_all(children, signal.SIGCONT)
-    out, err = client.communicate(timeout=60)
-    assert client.returncode == 0, (client.returncode, out, err)
+    code, out, err = finish(client)
+    assert code == 0, (code, out, err)
     (result,) = json.loads(out)["results"]
     assert result["wrong"] == 0 and result["counters"]["client_channels_lost"] == 0
     assert result["counters"]["client_unknown"] == 0
@@ -176,11 +166,11 @@ def test_r8_a_peer_restarts_at_its_address(machines, server):
     for life in range(3):
         client = many_works(machines, 30)
         time.sleep(1)
-        stop(server)
+        kill(server)
         server = machines.start_server()
         write(machines, "", 0.5, lambda: None)
-        out, err = client.communicate(timeout=60)
-        assert client.returncode == 5 and "Fix: " in err, (life, client.returncode, out, err)
+        code, out, err = finish(client)
+        assert code == 5 and "Fix: " in err, (life, code, out, err)
     return server
 
 
@@ -237,15 +227,14 @@ def test_the_live_line_says_so(machines):
 
 
 def test_a_server_is_killed_and_started_again(machines, server):
-    client = subprocess.Popen(
-        machines.command(0, "write_bw", "10.98.0.2", "--seconds", "30", "--device",
-                         machines.device(0)),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    client = start(
+        *machines.command(0, "write_bw", "10.98.0.2", "--seconds", "30", "--device",
+                          machines.device(0)))
     time.sleep(1)
-    stop(server)
+    kill(server)
     again = machines.start_server()
-    out, err = client.communicate(timeout=60)
-    assert client.returncode == 5 and "Fix: " in err, (client.returncode, out, err)
+    code, out, err = finish(client)
+    assert code == 5 and "Fix: " in err, (code, out, err)
     write(machines, "", 1, lambda: None)
     return again
 
@@ -320,7 +309,7 @@ def test_paths_are_added_and_removed_while_data_flows(machines):
               f"{removing * 1000:.0f} ms; {arrived} messages arrived once each")
     finally:
         for end in (here, there):
-            stop(end.process)
+            kill(end.process)
             end.process.stdin.close()
 
 
@@ -346,7 +335,7 @@ def test_two_ports_at_one_address_are_two_paths():
             assert 0.3 < one["share"] < 0.7, result["paths"]
             assert one["rtt_us"] > 0 and other["rtt_us"] > 0
     finally:
-        stop(server)
+        kill(server)
 
 
 def main():
@@ -368,7 +357,7 @@ def main():
             server = test_a_server_is_killed_and_started_again(machines, server)
             server = test_r8_a_peer_restarts_at_its_address(machines, server)
         finally:
-            stop(server)
+            kill(server)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,14 @@
-"""Shared by the tests of programs: runs the tests of a file, and what several of them check."""
+"""Shared by the tests of programs: runs the tests of a file, starts and ends programs, and checks
+what several tests check."""
 
 import os
 import select
+import signal
 import subprocess
+import sys
 import time
+
+SKIPPED = 77  # an exit code
 
 
 def run_tests(module):
@@ -14,6 +19,48 @@ def run_tests(module):
             print(name, end=" ", flush=True)
             test()
             print(f"{time.monotonic() - began:.1f} s", flush=True)
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(SKIPPED)
+
+
+def start(program, *arguments, **more):
+    """Starts a program that writes to pipes, unless `more` says otherwise."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([program, *map(str, arguments)], **{**pipes, **more})
+
+
+def await_line(process, text):
+    """Reads the next line of a process, which must contain this text."""
+    line = process.stdout.readline()
+    assert text in line, (process.args, line)
+    return line
+
+
+def finish(process, timeout=100):
+    """Waits for the end of a process. Returns its exit code, and what it wrote."""
+    out, err = process.communicate(timeout=timeout)
+    return process.returncode, out, err
+
+
+def end(process, timeout=100):
+    """Sends Ctrl-C to a process, and waits for its end, as `finish`."""
+    process.send_signal(signal.SIGINT)
+    return finish(process, timeout)
+
+
+def kill(process):
+    """Kills a process without reading what it wrote: a child of the process may still write."""
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def ip(*arguments):
+    """Runs the program ip. Returns whether it succeeded."""
+    return subprocess.run(["ip", *arguments], capture_output=True).returncode == 0
 
 
 def shown_on(terminal):
@@ -38,8 +85,7 @@ def start_without_window(program, *arguments):
     if subprocess.run([*words, "true"], capture_output=True).returncode != 0:
         print("(skipped: no namespaces)")
         return None
-    return subprocess.Popen([*words, program, *map(str, arguments)], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
+    return start(*words, program, *arguments)
 
 
 def cpu_seconds(process):

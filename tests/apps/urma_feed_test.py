@@ -10,7 +10,8 @@ import subprocess
 import sys
 import time
 
-from running import check_help, check_idle, run_tests, start_without_window
+from running import (await_line, check_help, check_idle, end, finish, run_tests, start,
+                     start_without_window)
 
 PROGRAM = sys.argv[1]
 WINDOW = f"/dev/shm/urma-feed-test-{os.getpid()}"
@@ -21,17 +22,15 @@ started = []
 WAYS = ((("localhost", "--device", SHARED)), ((ADDRESS, "--device", "fault(loss=1%,seed=3):udp:")))
 
 
-def start(*arguments, errors=subprocess.PIPE):
-    started.append(subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE,
-                                    stderr=errors, text=True))
+def feed(*arguments, errors=subprocess.PIPE):
+    started.append(start(PROGRAM, *arguments, stderr=errors))
     return started[-1]
 
 
 def consume(*arguments, errors=subprocess.PIPE):
-    consumer = start("consume", "--device", SHARED, "--device", NETWORK, *arguments, errors=errors)
+    consumer = feed("consume", "--device", SHARED, "--device", NETWORK, *arguments, errors=errors)
     for _ in range(2):
-        line = consumer.stdout.readline()
-        assert "urma_feed produce" in line, line
+        await_line(consumer, "urma_feed produce")
     return consumer
 
 
@@ -54,11 +53,6 @@ class Watched:
         os.close(self.terminal)
 
 
-def finish(process, timeout=100):
-    out, err = process.communicate(timeout=timeout)
-    return process.returncode, out, err
-
-
 def table(text):
     """Returns the messages of each topic, and the numbers of the summary."""
     rows = dict((int(row[0]), int(row[1])) for row in
@@ -72,7 +66,7 @@ def table(text):
 
 def test_many_producers():
     consumer = consume("--producers", "8")
-    producers = [start("produce", *WAYS[i % 2], "--topic", f"{i},{i + 1},200", "--count", 3000)
+    producers = [feed("produce", *WAYS[i % 2], "--topic", f"{i},{i + 1},200", "--count", 3000)
                  for i in range(8)]
     for producer in producers:
         code, out, err = finish(producer)
@@ -90,7 +84,7 @@ def test_slow_consumer():
     """Producers wait for a slow consumer, and no message is lost."""
     for way in WAYS:
         consumer = consume("--producers", "2", "--work", "100")
-        producers = [start("produce", *way, "--topic", i, "--count", 3000) for i in range(2)]
+        producers = [feed("produce", *way, "--topic", i, "--count", 3000) for i in range(2)]
         for producer in producers:
             code, out, err = finish(producer)
             waits = int(re.search(r"(\d+) waits", out).group(1))
@@ -104,7 +98,7 @@ def test_consumer_sleeps():
     for way in WAYS:
         consumer = consume("--producers", "1")
         check_idle(consumer)
-        producer = start("produce", *way, "--rate", "100", "--count", "150")
+        producer = feed("produce", *way, "--rate", "100", "--count", "150")
         assert finish(producer)[0] == 0
         code, out, err = finish(consumer)
         assert code == 0, (out, err)
@@ -113,7 +107,7 @@ def test_consumer_sleeps():
 
 def test_ends():
     consumer = consume("--count", "500")
-    producer = start("produce", *WAYS[0], "--rate", "1000", "--count", "500", "--topic", "254")
+    producer = feed("produce", *WAYS[0], "--rate", "1000", "--count", "500", "--topic", "254")
     # The consumer may have ended before it learns that this was the last message.
     assert finish(producer)[0] in (0, 5)
     code, out, err = finish(consumer)
@@ -121,22 +115,20 @@ def test_ends():
 
     watched = Watched()
     consumer = watched.process
-    killed, living = [start("produce", *WAYS[0], "--rate", "2000", "--topic", topic)
+    killed, living = [feed("produce", *WAYS[0], "--rate", "2000", "--topic", topic)
                       for topic in (1, 2)]
     watched.wait_for_producers(2)
     killed.kill()
     finish(killed)
-    living.send_signal(signal.SIGINT)
-    code, out, _ = finish(living)
+    code, out, _ = end(living)
     assert code == 130 and " messages in " in out, out
-    consumer.send_signal(signal.SIGINT)
-    code, out, err = finish(consumer)
+    code, out, err = end(consumer)
     rows, sums = table(out)
     assert code == 130 and set(rows) == {1, 2} and sums["ended"] == 1, (out, err)
 
     for way in WAYS:
         watched = Watched()
-        producer = start("produce", *way, "--rate", "2000")
+        producer = feed("produce", *way, "--rate", "2000")
         watched.wait_for_producers(1)
         watched.process.kill()
         finish(watched.process)
@@ -148,16 +140,15 @@ def test_count_is_exact():
     """--count is exact although messages come in batches; no rate is printed for a very short
     time."""
     consumer = consume("--count", "10")
-    producer = start("produce", *WAYS[0], "--topic", "7")
+    producer = feed("produce", *WAYS[0], "--topic", "7")
     code, out, err = finish(consumer)
     assert code == 0 and table(out)[0] == {7: 10}, (out, err)
     (row,) = [line.split() for line in out.splitlines() if line.split()[0] == "7"]
     assert row[2] == "-", out
     assert "1 producer has not ended: its last messages may be missing" in out, out
-    producer.send_signal(signal.SIGINT)
-    finish(producer)
+    end(producer)
     consumer = consume("--producers", "1")
-    assert finish(start("produce", *WAYS[0], "--count", "10"))[0] == 0
+    assert finish(feed("produce", *WAYS[0], "--count", "10"))[0] == 0
     assert "not ended" not in finish(consumer)[1]
 
 
@@ -165,20 +156,18 @@ def test_ctrl_c():
     """A consumer ends before a batch of slow messages, which takes over a second; a producer ends
     although its consumer is stopped."""
     watched = Watched("--work", "20000")
-    producer = start("produce", *WAYS[0])
+    producer = feed("produce", *WAYS[0])
     watched.wait_for_producers(1)
     for process in (watched.process, producer):
-        process.send_signal(signal.SIGINT)
-        code, out, err = finish(process, timeout=20)  # a producer leaves after 2 s at the latest
+        code, out, err = end(process, timeout=20)  # a producer leaves after 2 s at the latest
         assert code == 130 or process is producer and code == 5, (code, out, err)
     for way in WAYS:
         watched = Watched()
-        producer = start("produce", *way)
+        producer = feed("produce", *way)
         watched.wait_for_producers(1)
         watched.process.send_signal(signal.SIGSTOP)
         time.sleep(0.3)
-        producer.send_signal(signal.SIGINT)
-        code, out, err = finish(producer, timeout=20)
+        code, out, err = end(producer, timeout=20)
         assert code in (5, 130) and "Fix: " in err, (code, out, err)
         watched.process.kill()
         finish(watched.process)
@@ -190,7 +179,7 @@ def test_captures_that_stopped():
         for limit, missing in (("64K", True), ("64M", False)):
             device = f"pcap(file={capture},limit={limit}):udp:"
             consumer = consume("--producers", "1")
-            code, _, err = finish(start("produce", ADDRESS, "--device", device, "--count", 3000))
+            code, _, err = finish(feed("produce", ADDRESS, "--device", device, "--count", 3000))
             assert code == (7 if missing else 0) and finish(consumer)[0] == 0, err
             assert (f"packets are missing in the capture {capture}: capture stopped: the file's "
                     "limit was reached. Fix: raise limit=" in err) == missing, err
@@ -205,8 +194,7 @@ def test_devices_that_cannot_be_opened_are_said():
     if process is None:
         return
     assert "urma_feed at 127." in process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    code, out, err = finish(process)
+    code, out, err = end(process)
     assert code == 130, (code, out, err)
     assert err.startswith("urma_feed: without cxl:: ") and err.count("\n") == 1, err
     assert "Fix: " in err, err

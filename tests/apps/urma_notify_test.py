@@ -5,7 +5,6 @@ import os
 import pathlib
 import pty
 import random
-import re
 import resource
 import shutil
 import signal
@@ -14,8 +13,8 @@ import sys
 import tempfile
 import time
 
-from running import (check_help, check_idle, cpu_seconds, run_tests, shown_on,
-                     start_without_window)
+from running import (await_line, check_help, check_idle, cpu_seconds, end, finish, kill, run_tests,
+                     shown_on, start, start_without_window)
 
 PROGRAM, RUDE = sys.argv[1:3]
 WINDOW = f"/dev/shm/urma-notify-test-{os.getpid()}"
@@ -47,17 +46,11 @@ class Server:
         def less():
             resource.setrlimit(resource.RLIMIT_FSIZE, (self.limit, self.limit))
 
-        self.process = subprocess.Popen(
-            [PROGRAM, "serve", self.folder, "--device", SHARED, "--device", NETWORK],
-            stdout=subprocess.PIPE, text=True, preexec_fn=less if self.limit else None,
-            env={**os.environ, **self.more})
+        self.process = start(
+            PROGRAM, "serve", self.folder, "--device", SHARED, "--device", NETWORK, stderr=None,
+            preexec_fn=less if self.limit else None, env={**os.environ, **self.more})
         for _ in range(2):
-            line = self.process.stdout.readline()
-            assert "urma_notify send FILE" in line, line
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
+            await_line(self.process, "urma_notify send FILE")
 
     def __enter__(self):
         return self
@@ -74,18 +67,12 @@ class Server:
         return self.folder / f".{name}.urma-part"
 
 
-def start(*arguments):
-    return subprocess.Popen([PROGRAM, "send", *map(str, arguments)], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
-
-
-def finish(process):
-    out, err = process.communicate(timeout=100)
-    return process.returncode, out, err
+def sender_of(*arguments):
+    return start(PROGRAM, "send", *arguments)
 
 
 def send(*arguments):
-    return finish(start(*arguments))
+    return finish(sender_of(*arguments))
 
 
 def until(condition, limit=30):
@@ -103,7 +90,7 @@ def test_several_senders():
     files = [make_file(f"file {i}", 20_000_123 + i * 77_777) for i in range(3)]
     for way in WAYS:
         with Server() as server:
-            senders = [start(file, *way) for file in files]
+            senders = [sender_of(file, *way) for file in files]
             for sender in senders:
                 code, out, err = finish(sender)
                 assert code == 0 and "sent and verified" in out, (out, err)
@@ -128,11 +115,9 @@ def test_a_rude_sender_is_refused_and_others_are_served():
     """`rude` sends texts that are not messages, wrong numbers, and questions whose answers it does
     not take."""
     folder = pathlib.Path(tempfile.mkdtemp(dir=FOLDER))
-    server = subprocess.Popen([PROGRAM, "serve", folder, "--device", NETWORK],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert "urma_notify send FILE" in server.stdout.readline()
-    rude = subprocess.Popen([RUDE, ADDRESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True)
+    server = start(PROGRAM, "serve", folder, "--device", NETWORK)
+    await_line(server, "urma_notify send FILE")
+    rude = start(RUDE, ADDRESS)
     file = make_file("polite", 3 * BLOCK + 1)
     code, out, err = send(file, ADDRESS, "--device", "udp:")
     assert code == 0, (out, err)
@@ -167,7 +152,7 @@ def test_killed_senders_resume():
             resumed = 0
             for _ in range(3):
                 before = size_of(server.part(file.name))
-                sender = start(file, *way, "--rate", "8M")
+                sender = sender_of(file, *way, "--rate", "8M")
                 until(lambda: size_of(server.part(file.name)) >= before + BLOCK)
                 time.sleep(RANDOM.random() * 0.2)
                 sender.kill()
@@ -185,10 +170,10 @@ def test_killed_receivers_resume():
     file = make_file("goes on", 12_345_678)
     for way in WAYS:
         server = Server()
-        sender = start(file, *way, "--rate", "8M", "--patience", "30")
+        sender = sender_of(file, *way, "--rate", "8M", "--patience", "30")
         for part in (2_000_000, 5_000_000):
             until(lambda: size_of(server.part(file.name)) >= part)
-            server.kill()
+            kill(server.process)
             server.start()
         with server:
             code, out, err = finish(sender)
@@ -218,7 +203,7 @@ def test_files_that_change():
         with Server() as server:
             for change in ("shorter", "longer", "otherwise"):
                 file = make_file(change, 6_000_000)
-                sender = start(file, *way, "--rate", "8M")
+                sender = sender_of(file, *way, "--rate", "8M")
                 until(lambda: size_of(server.part(change)) >= BLOCK)
                 with open(file, "r+b") as open_file:
                     if change == "shorter":
@@ -252,7 +237,7 @@ def test_no_room():
             assert code == 1 and "the disk has room for" in err, (out, err)
             # Room that disappears while the file is being received.
             small = make_file("small", 3_000_000)
-            sender = start(small, *WAYS[0], "--rate", "2M")
+            sender = sender_of(small, *WAYS[0], "--rate", "2M")
             until(lambda: size_of(server.part("small")) >= BLOCK)
             (folder / "other").write_bytes(bytes(3_000_000))
             code, out, err = finish(sender)
@@ -292,7 +277,7 @@ def test_names():
 def test_one_name_for_two():
     one, two = make_file("one", 4_000_000), make_file("two", 4_000_000)
     with Server() as server:
-        first = start(one, *WAYS[0], "--as", "both", "--rate", "1M")
+        first = sender_of(one, *WAYS[0], "--as", "both", "--rate", "1M")
         until(server.part("both").exists)
         code, _, err = send(two, *WAYS[1], "--as", "both", "--patience", "1")
         assert code == 1 and "another sender" in err, err
@@ -335,7 +320,7 @@ def test_file_systems_that_cannot_rename_to_vacant_names():
         assert os.listdir(server.folder) == ["linked"]
         assert (server.folder / "linked").read_bytes() == file.read_bytes()
         # The file of the transfer that came first is not replaced.
-        sender = start(file, *WAYS[0], "--as", "late", "--rate", "1M")
+        sender = sender_of(file, *WAYS[0], "--as", "late", "--rate", "1M")
         until(lambda: size_of(server.part("late")) >= BLOCK)
         (server.folder / "late").write_bytes(b"first")
         code, out, err = finish(sender)
@@ -375,10 +360,9 @@ def test_bar_on_a_terminal():
 def test_ctrl_c():
     file = make_file("interrupted", 4_000_000)
     with Server() as server:
-        sender = start(file, *WAYS[0], "--rate", "1M")
+        sender = sender_of(file, *WAYS[0], "--rate", "1M")
         until(lambda: size_of(server.part(file.name)) >= BLOCK)
-        sender.send_signal(signal.SIGINT)
-        code, _, err = finish(sender)
+        code, _, err = end(sender)
         assert code == 130 and "the transfer resumes" in err, err
         code, out, _ = send(file, *WAYS[0])
         assert code == 0 and "resumes at" in out, out
@@ -388,11 +372,10 @@ def test_lines_that_are_not_read():
     """urma_notify serve DIR | head -1: files are still received, and their senders get answers."""
     file = make_file("untold", 3_000_000)
     folder = pathlib.Path(tempfile.mkdtemp(dir=FOLDER))
-    server = subprocess.Popen([PROGRAM, "serve", folder, "--device", SHARED],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert "urma_notify send FILE" in server.stdout.readline()
+    server = start(PROGRAM, "serve", folder, "--device", SHARED)
+    await_line(server, "urma_notify send FILE")
     server.stdout.close()
-    slow = start(file, *WAYS[0], "--as", "slow", "--rate", "2M")
+    slow = sender_of(file, *WAYS[0], "--as", "slow", "--rate", "2M")
     for name in ("one", "two"):
         code, out, err = send(file, *WAYS[0], "--as", name)
         assert code == 0, (out, err)
@@ -417,8 +400,7 @@ def test_devices_that_cannot_be_opened_are_said():
     if process is None:
         return
     assert "urma_notify at 127." in process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    code, out, err = finish(process)
+    code, out, err = end(process)
     assert code == 0, (code, out, err)
     assert err.startswith("urma_notify: without cxl:: ") and err.count("\n") == 1, err
     assert "Fix: " in err, err

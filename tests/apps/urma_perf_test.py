@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from running import run_tests, shown_on
+from running import finish, ip, kill, run_tests, shown_on, start
 
 PROGRAM = sys.argv[1]
 WINDOW = "[fd75:726d:61"  # addresses of devices in a window
@@ -260,10 +260,6 @@ def test_server_in_a_window_of_its_own():
         os.unlink(path)
 
 
-def ip(*arguments):
-    return subprocess.run(["ip", *arguments], capture_output=True).returncode == 0
-
-
 def test_two_machines():
     """Runs the two commands of the README in two network namespaces with a cable between them."""
     if not shutil.which("ip"):
@@ -325,13 +321,11 @@ def test_versions_are_compared():
 
 def test_lost_server():
     server, at = start_server()
-    client = subprocess.Popen([PROGRAM, "write_imm_lat", at, "--seconds", "60"],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    client = start(PROGRAM, "write_imm_lat", at, "--seconds", "60")
     time.sleep(0.5)
-    server.kill()
-    server.wait()
-    out, err = client.communicate(timeout=20)
-    assert client.returncode == 5 and "Fix: " in err, (client.returncode, out, err)
+    kill(server)
+    code, out, err = finish(client, timeout=20)
+    assert code == 5 and "Fix: " in err, (code, out, err)
 
 
 def test_ctrl_c_prints_what_there_is():

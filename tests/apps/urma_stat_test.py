@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from running import run_tests
+from running import kill, run_tests
 
 PROGRAM, PEER, PERF = sys.argv[1:4]
 DIRECTORY = f"/dev/shm/urma-devices-{os.geteuid()}"
@@ -51,9 +51,7 @@ def peer(*arguments, program=PEER, **more):
         assert process.stdout.readline() == "ready\n"
         yield process
     finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+        kill(process)
 
 
 @contextlib.contextmanager

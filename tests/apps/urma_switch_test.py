@@ -17,7 +17,7 @@ import threading
 import time
 import zlib
 
-from running import check_help, run_tests
+from running import await_line, check_help, end, run_tests, start
 
 SWITCH, PERF = sys.argv[1:3]
 HOST = f"127.2.{os.getpid() % 250}.9"
@@ -86,23 +86,14 @@ def start_server_at(switch, cna):
 
 
 def start_server_on(text):
-    server = subprocess.Popen([PERF, "server", "--served", "--device", text],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    line = server.stdout.readline()
-    assert "measure it by" in line, line
+    server = start(PERF, "server", "--served", "--device", text, stderr=subprocess.STDOUT)
+    await_line(server, "measure it by")
     return server
 
 
-def end(process):
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=20)
-
-
 def client(cna, control, *more):
-    return subprocess.Popen(
-        [PERF, "write_bw", "fd55:4200::1", "--served", "--size", "16K", "--depth", "16", "--cc",
-         control, "--device", device(cna, LATE), "--json", *more], stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True)
+    return start(PERF, "write_bw", "fd55:4200::1", "--served", "--size", "16K", "--depth", "16",
+                 "--cc", control, "--device", device(cna, LATE), "--json", *more)
 
 
 def compete(control):

@@ -13,15 +13,12 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "apps"))
+from running import skip
+
 PEER, WHAT = sys.argv[1:3]
-SKIPPED = 77
 POOL = pathlib.Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
 WANTED_PAGES = 320  # 256 MiB have to be free when the second process starts
-
-
-def skip(why):
-    print(f"skipped: huge pages: {why}")
-    sys.exit(SKIPPED)
 
 
 @contextlib.contextmanager
@@ -54,17 +51,17 @@ def read_pages(name):
 @contextlib.contextmanager
 def huge_pages():
     if os.geteuid() != 0:
-        skip("only root may reserve them")
+        skip("huge pages: only root may reserve them")
     if not POOL.exists():
-        skip("this kernel has none of 2 MiB")
+        skip("huge pages: this kernel has none of 2 MiB")
     before = read_pages("nr_hugepages")
     try:
         (POOL / "nr_hugepages").write_text(str(before + WANTED_PAGES))
     except OSError as error:
-        skip(f"nr_hugepages cannot be written: {error}")
+        skip(f"huge pages: nr_hugepages cannot be written: {error}")
     try:
         if read_pages("free_hugepages") < WANTED_PAGES:
-            skip(f"the kernel gives {read_pages('free_hugepages')} of {WANTED_PAGES}")
+            skip(f"huge pages: the kernel gives {read_pages('free_hugepages')} of {WANTED_PAGES}")
         yield
     finally:
         (POOL / "nr_hugepages").write_text(str(before))

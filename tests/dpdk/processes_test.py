@@ -18,12 +18,13 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "apps"))
 from ordinary_user import ordinary_user
+from running import skip
 
 PEER, MEDIUM = sys.argv[1:3]
 ONLY_KILLS = len(sys.argv) > 3
 KILLS = int(sys.argv[3]) if ONLY_KILLS else 5
-SKIPPED = 77
 PATIENCE = 60
 SERVER, CLIENT = "10.9.0.1", "10.9.0.2"
 
@@ -139,17 +140,12 @@ class Link:
         print(f"{self.name}: {killed} killed, {time.monotonic() - begun:.1f} s", flush=True)
 
 
-def skip(why):
-    print(f"skipped: af_packet: {why}")
-    sys.exit(SKIPPED)
-
-
 def make_veth():
     """Returns the names of two namespaces, each with one end of a pair of veth."""
     if os.geteuid() != 0:
-        skip("only root may make network namespaces")
+        skip("af_packet: only root may make network namespaces")
     if not shutil.which("ip"):
-        skip("the program ip is not installed (iproute2)")
+        skip("af_packet: the program ip is not installed (iproute2)")
     names = [f"urma-{os.getpid()}-{end}" for end in "ab"]
     script = [f"netns add {name}" for name in names]
     script.append(f"link add va netns {names[0]} type veth peer name vb netns {names[1]}")
@@ -160,7 +156,7 @@ def make_veth():
                               check=False)
         if done.returncode != 0:
             remove_veth(names)
-            skip(f"ip {words}: {done.stderr.strip()}")
+            skip(f"af_packet: ip {words}: {done.stderr.strip()}")
     return names
 
 

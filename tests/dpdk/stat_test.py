@@ -13,13 +13,15 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "apps"))
+from running import await_line, kill, start
+
 STAT, PEER = sys.argv[1:3]
 
 
-def start(*words):
-    process = subprocess.Popen([PEER, *words], stdout=subprocess.PIPE, text=True)
-    line = process.stdout.readline()
-    assert line == "ready\n", (words, line)
+def peer(*words):
+    process = start(PEER, *words, stderr=None)
+    await_line(process, "ready\n")
     return process
 
 
@@ -41,26 +43,24 @@ def await_more(process, name, least):
 
 def run(socket):
     device = f"fault():dpdk:net_vhost0,iface={socket}?ip=10.9.0.1/24"
-    server = start(device, "serve")
+    server = peer(device, "serve")
     writer = None
     try:
         least = 0
         for _ in range(2):
             words = (f"dpdk:net_virtio_user0,path={socket}?ip=10.9.0.2/24", "write", "10.9.0.1")
-            writer = start(*words)
+            writer = peer(*words)
             metric = await_more(server, "dpdk_rx_good_packets", least + 1000)
             assert metric["unit"] == "packets" and metric["part"] == "port of DPDK", metric
             assert "rx_good_packets" in metric["meaning"], metric
-            writer.kill()
-            writer.wait()
+            kill(writer)
             least = metric["value"]
         own = [one for one in counters(server) if one.startswith("dpdk_")]
         assert 8 <= len(own) <= 64, own
     finally:
         for process in (server, writer):
             if process is not None:
-                process.kill()
-                process.wait()
+                kill(process)
 
 
 def main():

@@ -9,10 +9,12 @@ it at the same time, through the switch: three and more pollers on few processor
 import json
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "apps"))
+from running import await_line, end, finish, start
 
 SWITCH, PERF = sys.argv[1:3]
 HOST = f"127.3.{os.getpid() % 250}.9"
@@ -28,26 +30,23 @@ def device(number, folder):
     return f"link(10.9.{number}.9,cna={number},late=5ms):{port}"
 
 
-def start(words, begin):
+def ready(says, *words):
     """Starts a process, and waits for the line that says that it is ready."""
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    line = process.stdout.readline()
-    assert begin in line, (words, line)
+    process = start(*words, stderr=subprocess.STDOUT)
+    await_line(process, says)
     return process
 
 
-def end(process):
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=30)
-    assert process.returncode == 0, (process.args, process.returncode, out)
+def said_by(process):
+    """Ends a process. Returns what it wrote."""
+    code, out, _ = end(process, timeout=30)
+    assert code == 0, (process.args, code, out)
     return out
 
 
 def write(at):
-    return subprocess.Popen(
-        [PERF, "write_bw", "fd55:4200::1", "--served", "--size", "16K", "--depth", "8", "--seconds",
-         "1", "--cc", "caqm_r", "--device", at, "--json"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return start(PERF, "write_bw", "fd55:4200::1", "--served", "--size", "16K", "--depth", "8",
+                 "--seconds", "1", "--cc", "caqm_r", "--device", at, "--json")
 
 
 def check_report(report):
@@ -67,19 +66,19 @@ def check_report(report):
 
 
 def run(folder):
-    switch = start([SWITCH, HOST, "--device", vhost(1, folder), "--device", vhost(2, folder),
-                    "--rate", "100Mbit", "--line", "1=200Mbit", "--rtt", "2000", "--json"],
-                   f"attaches by: --device 'link({HOST}:4794):udp:' or "
-                   "'link(10.9.1.9:4794):dpdk:PORT' or 'link(10.9.2.9:4794):dpdk:PORT'")
-    server = start([PERF, "server", "--served", "--device", device(1, folder)], "measure it by")
+    switch = ready(f"attaches by: --device 'link({HOST}:4794):udp:' or "
+                   "'link(10.9.1.9:4794):dpdk:PORT' or 'link(10.9.2.9:4794):dpdk:PORT'",
+                   SWITCH, HOST, "--device", vhost(1, folder), "--device", vhost(2, folder),
+                   "--rate", "100Mbit", "--line", "1=200Mbit", "--rtt", "2000", "--json")
+    server = ready("measure it by", PERF, "server", "--served", "--device", device(1, folder))
     udp = f"link({HOST},cna=3,late=5ms):udp:{HOST}:0"
     writers = [write(device(2, folder)), write(udp)]
     for writer in writers:
-        out, errors = writer.communicate(timeout=60)
-        assert writer.returncode == 0, (writer.args, errors)
+        code, out, errors = finish(writer)
+        assert code == 0, (writer.args, errors)
         assert '"wrong": 0' in json.dumps(json.loads(out)), out
-    end(server)
-    check_report(json.loads(end(switch).splitlines()[-1]))
+    said_by(server)
+    check_report(json.loads(said_by(switch).splitlines()[-1]))
 
 
 def main():
