@@ -260,13 +260,29 @@ size_t DpdkPort::lend(std::span<TxFrame*> frames) {
   size_t lent = 0;
   while (lent < frames.size() && !free_.empty()) {
     Frame& frame = *free_.back();
-    if (frame.buffer == nullptr) frame.buffer = rte_pktmbuf_alloc(device_->send_pool());
+    if (frame.buffer == nullptr) allocate(std::min({frames.size() - lent, free_.size(), burst}));
     if (frame.buffer == nullptr) break;  // the port has all of them
     frame.head = bytes_of(*frame.buffer);
     free_.pop_back();
     frames[lent++] = &frame;
   }
   return lent;
+}
+
+// Gives a buffer to each of the next free frames that has none. All are taken at once, or, if there
+// are fewer in the pool, one by one.
+void DpdkPort::allocate(size_t frames) {
+  std::array<Frame*, burst> bare;
+  std::array<rte_mbuf*, burst> buffers;
+  unsigned count = 0;
+  for (auto next = free_.rbegin(); next < free_.rbegin() + static_cast<ptrdiff_t>(frames); ++next) {
+    if ((*next)->buffer == nullptr) bare[count++] = *next;
+  }
+  rte_mempool* const pool = device_->send_pool();
+  const bool all = rte_pktmbuf_alloc_bulk(pool, buffers.data(), count) == 0;
+  for (unsigned i = 0; i < count; ++i) {
+    bare[i]->buffer = all ? buffers[i] : rte_pktmbuf_alloc(pool);
+  }
 }
 
 void DpdkPort::unlend(std::span<TxFrame* const> frames) {
@@ -475,51 +491,22 @@ Time DpdkPort::next_arrival() const {
   return waiting_.empty() ? never : received_at_ + between_questions;
 }
 
-// Reads one burst from the port. Returns how many packets for this device were in it.
-size_t DpdkPort::read(std::span<RxFrame> frames, Time now) {
-  std::array<rte_mbuf*, burst> arrived;
-  const size_t room = std::min({frames.size(), free_slots_.size(), burst});
-  const size_t count = device_->receive(std::span(arrived).first(room));
-  counters_.calls_received += count > 0 ? 1 : 0;
-  unread_ = room == 0 || count > 0;
-  for (size_t i = 0; i < count; ++i) rte_prefetch0(rte_pktmbuf_mtod(arrived[i], void*));
-  size_t kept = 0;
-  for (size_t i = 0; i < count; ++i) {
-    if (take_in(*arrived[i], frames[kept], now)) {
-      ++kept;
-    } else {
-      rte_pktmbuf_free(arrived[i]);
-    }
-  }
-  return kept;
-}
-
-// Returns packets that were sent to this port itself.
-size_t DpdkPort::receive_own(std::span<RxFrame> frames) {
-  const size_t count = std::min({own_.size(), frames.size(), free_slots_.size()});
-  for (size_t i = 0; i < count; ++i) {
-    rte_mbuf& buffer = *own_[i].buffer;
-    hold(buffer,
-         {.packet = {bytes_of(buffer), buffer.pkt_len}, .from = facts_.self, .ecn = own_[i].ecn},
-         frames[i]);
-  }
-  own_.erase(own_.begin(), own_.begin() + static_cast<ptrdiff_t>(count));
-  return count;
-}
-
-void DpdkPort::hold(rte_mbuf& buffer, const Station::Arrival& arrival, RxFrame& out) {
+inline void DpdkPort::hold(rte_mbuf& buffer, const Station::Arrival& arrival, RxFrame& out) {
   const uint32_t slot = free_slots_.back();
   free_slots_.pop_back();
-  held_[slot] = {&buffer, arrival.from};
+  Held& held = held_[slot];
+  held.buffer = &buffer;
+  held.from = arrival.from;
   out = {.data = arrival.packet.data(),
          .bytes = static_cast<uint32_t>(arrival.packet.size()),
          .cookie = slot,
-         .from = &held_[slot].from,
+         .from = &held.from,
          .ecn = arrival.ecn};
 }
 
-// Returns whether the buffer has a packet for this device, which `out` then is.
-bool DpdkPort::take_in(rte_mbuf& buffer, RxFrame& out, Time now) {
+// Returns whether the buffer has a packet for this device, which `out` then is. Inlined like the
+// parsing in it: a call for each packet costs a tenth of what it does.
+[[gnu::always_inline]] inline bool DpdkPort::take_in(rte_mbuf& buffer, RxFrame& out, Time now) {
   using Kind = Station::Kind;
   // All buffers have room for the largest frame, so a chain is a frame that is larger, or one that
   // the other end of a ring has gathered.
@@ -535,6 +522,40 @@ bool DpdkPort::take_in(rte_mbuf& buffer, RxFrame& out, Time now) {
   }
   if (arrival.kind == Kind::malformed || arrival.kind == Kind::checksum) ++counters_.malformed;
   return false;
+}
+
+// Reads one burst from the port. Returns how many packets for this device were in it.
+size_t DpdkPort::read(std::span<RxFrame> frames, Time now) {
+  std::array<rte_mbuf*, burst> arrived;
+  const size_t room = std::min({frames.size(), free_slots_.size(), burst});
+  const size_t count = device_->receive(std::span(arrived).first(room));
+  counters_.calls_received += count > 0 ? 1 : 0;
+  unread_ = room == 0 || count > 0;
+  for (size_t i = 0; i < count; ++i) rte_prefetch0(rte_pktmbuf_mtod(arrived[i], void*));
+  size_t kept = 0;
+  unsigned others = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (take_in(*arrived[i], frames[kept], now)) {
+      ++kept;
+    } else {
+      arrived[others++] = arrived[i];
+    }
+  }
+  if (others > 0) rte_pktmbuf_free_bulk(arrived.data(), others);
+  return kept;
+}
+
+// Returns packets that were sent to this port itself.
+size_t DpdkPort::receive_own(std::span<RxFrame> frames) {
+  const size_t count = std::min({own_.size(), frames.size(), free_slots_.size()});
+  for (size_t i = 0; i < count; ++i) {
+    rte_mbuf& buffer = *own_[i].buffer;
+    hold(buffer,
+         {.packet = {bytes_of(buffer), buffer.pkt_len}, .from = facts_.self, .ecn = own_[i].ecn},
+         frames[i]);
+  }
+  own_.erase(own_.begin(), own_.begin() + static_cast<ptrdiff_t>(count));
+  return count;
 }
 
 void DpdkPort::release(std::span<const RxFrame> frames) {

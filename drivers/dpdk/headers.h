@@ -3,9 +3,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 
+#include "base/bits.h"
 #include "drivers/dpdk/internet_sum.h"
 #include "urma/core/endpoint.h"
 #include "wire/frame.h"
@@ -17,7 +17,14 @@ namespace urma::drivers::dpdk {
 
 using Mac = std::array<std::byte, 6>;
 // A comparison without the loop over bytes that == makes of arrays.
-inline bool same(const Mac& a, const Mac& b) { return std::memcmp(a.data(), b.data(), 6) == 0; }
+inline bool is_at(const std::byte* at, const Mac& mac) {
+  return std::memcmp(at, mac.data(), 6) == 0;
+}
+// The same for IP addresses, for which compilers may call memcmp.
+inline bool is_same(const Eid& a, const Eid& b) {
+  return load_be<8>(a.bytes.data()) == load_be<8>(b.bytes.data()) &&
+         load_be<8>(a.bytes.data() + 8) == load_be<8>(b.bytes.data() + 8);
+}
 inline constexpr Mac broadcast_mac = {std::byte{0xff}, std::byte{0xff}, std::byte{0xff},
                                       std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
 
@@ -29,6 +36,7 @@ inline constexpr size_t vlan_tag_bytes = 4;
 inline constexpr size_t ipv4_bytes = 20;
 inline constexpr size_t ipv6_bytes = 40;
 inline constexpr size_t udp_bytes = 8;
+inline constexpr size_t mapped_bytes = 12;  // of an IPv4 address as an Eid, in front of the address
 inline constexpr size_t most_header_bytes =
     ethernet_bytes + vlan_tag_bytes + ipv6_bytes + udp_bytes;
 // The hop limit of packets. Neighbour discovery demands 255 (RFC 4861).
@@ -47,9 +55,6 @@ struct EthernetHeader {
   size_t bytes() const { return ethernet_bytes + (vlan != 0 ? vlan_tag_bytes : 0); }
   void emit(std::byte* out) const;
 };
-// Returns nothing if the frame ends within the header. A tag of VLAN 0, which has only a priority,
-// is removed.
-std::optional<EthernetHeader> parse_ethernet(std::span<const std::byte> frame, size_t& header);
 
 // ---- IP
 
@@ -72,17 +77,6 @@ struct IpHeader {
   InternetSum pseudo_sum() const;
 };
 
-// The flaw of the bytes of a header, or none.
-enum class Flaw : uint8_t {
-  none,
-  malformed,  // too short, or it contradicts itself
-  checksum,
-  foreign,  // correct, and not understood: a fragment, an extension header, another protocol
-};
-// Parses the header at the front of `bytes`, and removes it and all that lies behind the datagram,
-// such as the padding of Ethernet.
-Flaw parse_ip(EtherType type, std::span<const std::byte>& bytes, IpHeader& header);
-
 // ---- UDP
 
 // Writes a UDP header in front of its payload. The checksum is `checksum` as it is to be stored; 0
@@ -97,8 +91,5 @@ struct UdpPorts {
   uint16_t from = 0;
   uint16_t to = 0;
 };
-// Parses the header of a datagram and removes it. Compares the checksum, if `verify` is set and the
-// datagram has one.
-Flaw parse_udp(const IpHeader& ip, std::span<const std::byte>& bytes, bool verify, UdpPorts& ports);
 
 }  // namespace urma::drivers::dpdk

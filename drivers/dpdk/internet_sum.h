@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -40,9 +41,10 @@ class InternetSum {
   }
   // Returns the sum itself, which is 0xffff for bytes that contain their checksum.
   uint16_t folded() const {
-    uint64_t sum = sum_;
-    while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
-    return static_cast<uint16_t>(sum);
+    const uint64_t sum = (sum_ & 0xffffffff) + (sum_ >> 32);
+    const uint32_t word = static_cast<uint32_t>(sum) + static_cast<uint32_t>(sum >> 32);
+    // The upper half becomes the sum of both halves, with the carry of the lower ones.
+    return static_cast<uint16_t>((word + std::rotl(word, 16)) >> 16);
   }
   uint16_t checksum() const { return static_cast<uint16_t>(~folded()); }
 

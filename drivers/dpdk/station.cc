@@ -4,6 +4,7 @@
 
 #include "base/bits.h"
 #include "drivers/dpdk/internet_sum.h"
+#include "drivers/dpdk/parsing.h"
 
 namespace urma::drivers::dpdk {
 namespace {
@@ -49,8 +50,6 @@ Eid all_nodes() {
   return out;
 }
 
-bool is_multicast(const Eid& ipv6) { return ipv6.bytes[0] == std::byte{0xff}; }
-
 // Returns the MAC address of a multicast address of IPv6 (RFC 2464).
 Mac multicast_mac(const Eid& ipv6) {
   Mac mac = {std::byte{0x33}, std::byte{0x33}};
@@ -68,11 +67,6 @@ Mac mac_at(const std::byte* at) {
   Mac mac;
   std::copy_n(at, mac.size(), mac.begin());
   return mac;
-}
-
-Station::Kind kind_of(Flaw flaw) {
-  if (flaw == Flaw::malformed) return Station::Kind::malformed;
-  return flaw == Flaw::checksum ? Station::Kind::checksum : Station::Kind::foreign;
 }
 
 // Returns the MAC address in the option of this type, or null if there is none.
@@ -111,14 +105,6 @@ bool Station::on_link(const Eid& address) const {
   return ((own[whole] ^ address.bytes[whole]) >> (8 - rest)) == std::byte{0};
 }
 
-// Returns whether the address can be that of one other host.
-bool Station::is_host(const Eid& address) const {
-  if (address == Eid{} || address == settings_.address) return false;
-  if (!is_ipv4()) return !is_multicast(address);
-  const auto first = static_cast<uint8_t>(address.bytes[12]);
-  return first != 0 && first < 224;
-}
-
 bool Station::reaches(const Eid& to) const {
   if (Endpoint{to, 0}.is_ipv4() != is_ipv4() || !is_host(to)) return false;
   return on_link(to) || settings_.gateway != Eid{};
@@ -150,34 +136,9 @@ const Envelope* Station::address(const Endpoint& to, Time now) {
 
 // ---- inwards
 
-Station::Arrival Station::take(std::span<const std::byte> frame, bool verify, Time now) {
-  size_t header = 0;
-  const auto ethernet = parse_ethernet(frame, header);
-  if (!ethernet) return {.kind = Kind::malformed};
-  if (ethernet->vlan != settings_.vlan || same(ethernet->from, settings_.mac)) return {};
-  const bool to_all = !is_unicast(ethernet->to);
-  if (!to_all && !same(ethernet->to, settings_.mac)) return {};
-  std::span<const std::byte> bytes = frame.subspan(header);
-  if (ethernet->type == EtherType::arp) return {.kind = take_arp(bytes, now)};
-  IpHeader ip;
-  if (const Flaw flaw = parse_ip(ethernet->type, bytes, ip); flaw != Flaw::none) {
-    return {.kind = kind_of(flaw)};
-  }
-  if (ip.protocol == IpProtocol::icmpv6) {
-    return {.kind = take_icmpv6(*ethernet, ip, bytes, now)};
-  }
-  if (to_all || ip.to != settings_.address) return {};
-  if (ip.protocol == IpProtocol::icmp) return {.kind = take_icmp(*ethernet, ip, bytes)};
-  if (ip.protocol != IpProtocol::udp || !is_host(ip.from)) return {};
-  UdpPorts ports;
-  if (const Flaw flaw = parse_udp(ip, bytes, verify, ports); flaw != Flaw::none) {
-    return {.kind = kind_of(flaw)};
-  }
-  if (ports.to != settings_.port) return {};
-  return {.kind = Kind::packet,
-          .packet = bytes,
-          .from = {ip.from, is_entropy(ports.from) ? ub_port : ports.from},
-          .ecn = ip.ecn};
+Station::Kind Station::kind_of(Flaw flaw) {
+  if (flaw == Flaw::malformed) return Kind::malformed;
+  return flaw == Flaw::checksum ? Kind::checksum : Kind::foreign;
 }
 
 void Station::learn(const Eid& ip, const Mac& mac, bool asks_us, Time now) {
@@ -199,32 +160,46 @@ Station::Kind Station::take_arp(std::span<const std::byte> bytes, Time now) {
   return Kind::answered;
 }
 
-Station::Kind Station::take_icmp(const EthernetHeader& ethernet, const IpHeader& ip,
+// Takes a frame with a correct IP header and without a datagram. It reads the headers again: if
+// `take` passed them on, it would keep those of packets in memory.
+Station::Kind Station::take_message(std::span<const std::byte> frame, Time now) {
+  ArrivedEthernet ethernet;
+  IpHeader ip;
+  if (!parse_ethernet(frame, ethernet) || parse_ip(ethernet.type, frame, ip) != Flaw::none) {
+    return Kind::malformed;
+  }
+  const Mac sender = mac_at(ethernet.from);
+  if (ip.protocol == IpProtocol::icmpv6) return take_icmpv6(sender, ip, frame, now);
+  const bool ours = !ethernet.to_group() && ip.to == settings_.address;
+  return ours && ip.protocol == IpProtocol::icmp ? take_icmp(sender, ip, frame) : Kind::foreign;
+}
+
+Station::Kind Station::take_icmp(const Mac& sender, const IpHeader& ip,
                                  std::span<const std::byte> bytes) {
   if (bytes.size() < icmp_bytes) return Kind::malformed;
   if (InternetSum().add(bytes).folded() != 0xffff) return Kind::checksum;
   if (bytes[0] != echo_request || !is_host(ip.from)) return Kind::foreign;
-  echo(ethernet, ip, bytes);
+  echo(sender, ip, bytes);
   return Kind::answered;
 }
 
-Station::Kind Station::take_icmpv6(const EthernetHeader& ethernet, const IpHeader& ip,
+Station::Kind Station::take_icmpv6(const Mac& sender, const IpHeader& ip,
                                    std::span<const std::byte> bytes, Time now) {
   if (is_ipv4()) return Kind::foreign;
   if (bytes.size() < icmp_bytes) return Kind::malformed;
   if (ip.pseudo_sum().add(bytes).folded() != 0xffff) return Kind::checksum;
   const auto type = static_cast<uint8_t>(bytes[0]);
   if (type == solicitation || type == advertisement) {
-    return take_neighbour(ethernet, ip, bytes, now);
+    return take_neighbour(sender, ip, bytes, now);
   }
   if (bytes[0] != echo_request6 || ip.to != settings_.address || !is_host(ip.from)) {
     return Kind::foreign;
   }
-  echo(ethernet, ip, bytes);
+  echo(sender, ip, bytes);
   return Kind::answered;
 }
 
-Station::Kind Station::take_neighbour(const EthernetHeader& ethernet, const IpHeader& ip,
+Station::Kind Station::take_neighbour(const Mac& sender, const IpHeader& ip,
                                       std::span<const std::byte> bytes, Time now) {
   if (bytes.size() < neighbour_bytes || ip.hops != link_hops || bytes[1] != std::byte{0}) {
     return Kind::malformed;
@@ -243,7 +218,7 @@ Station::Kind Station::take_neighbour(const EthernetHeader& ethernet, const IpHe
   const bool nameless = ip.from == Eid{};
   if (!nameless && stated != nullptr) learn(ip.from, mac_at(stated), true, now);
   const Eid to = nameless ? all_nodes() : ip.from;
-  const Mac to_mac = nameless ? multicast_mac(to) : ethernet.from;
+  const Mac to_mac = nameless ? multicast_mac(to) : sender;
   send_neighbour(advertisement, to, to_mac, settings_.address,
                  static_cast<uint8_t>(override_flag | (nameless ? 0 : solicited_flag)));
   return Kind::answered;
@@ -321,13 +296,12 @@ void Station::announce() {
   send_neighbour(advertisement, all, multicast_mac(all), settings_.address, override_flag);
 }
 
-void Station::echo(const EthernetHeader& ethernet, const IpHeader& ip,
-                   std::span<const std::byte> bytes) {
+void Station::echo(const Mac& sender, const IpHeader& ip, std::span<const std::byte> bytes) {
   const IpHeader answer{.from = settings_.address,
                         .to = ip.from,
                         .payload_bytes = bytes.size(),
                         .protocol = ip.protocol};
-  std::byte* out = begin_message(answer.bytes() + bytes.size(), ethernet.from,
+  std::byte* out = begin_message(answer.bytes() + bytes.size(), sender,
                                  is_ipv4() ? EtherType::ipv4 : EtherType::ipv6);
   if (out == nullptr) return;
   answer.emit(out);

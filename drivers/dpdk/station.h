@@ -8,6 +8,7 @@
 #include "drivers/dpdk/envelope.h"
 #include "drivers/dpdk/headers.h"
 #include "drivers/dpdk/neighbours.h"
+#include "drivers/dpdk/parsing.h"
 
 namespace urma::drivers::dpdk {
 
@@ -69,7 +70,26 @@ class Station {
   };
   // Reads a frame. `verify`: whether the UDP checksum is to be compared, which the port may have
   // done.
-  Arrival take(std::span<const std::byte> frame, bool verify, Time now);
+  [[gnu::always_inline]] Arrival take(std::span<const std::byte> frame, bool verify, Time now) {
+    std::span<const std::byte> bytes = frame;
+    ArrivedEthernet ethernet;
+    if (!parse_ethernet(bytes, ethernet)) return {.kind = Kind::malformed};
+    if (!is_for_us(ethernet)) return {};
+    if (ethernet.type == EtherType::arp) return {.kind = take_arp(bytes, now)};
+    IpHeader ip;
+    const Flaw flaw = parse_ip(ethernet.type, bytes, ip);
+    if (flaw != Flaw::none) return {.kind = kind_of(flaw)};
+    if (ip.protocol != IpProtocol::udp) return {.kind = take_message(frame, now)};
+    if (ethernet.to_group() || !is_same(ip.to, settings_.address) || !is_host(ip.from)) return {};
+    UdpPorts ports;
+    const Flaw udp_flaw = parse_udp(ethernet.type, ip, bytes, verify, ports);
+    if (udp_flaw != Flaw::none) return {.kind = kind_of(udp_flaw)};
+    if (ports.to != settings_.port) return {};
+    return {.kind = Kind::packet,
+            .packet = bytes,
+            .from = {ip.from, is_entropy(ports.from) ? ub_port : ports.from},
+            .ecn = ip.ecn};
+  }
 
   // ---- messages of the station's own, whole frames
 
@@ -100,21 +120,34 @@ class Station {
   const Envelope* address(const Endpoint& to, Time now);
   const Mac* next_hop(const Eid& to, Time now);
   bool on_link(const Eid& address) const;
-  bool is_host(const Eid& address) const;
+  // Returns whether the address can be that of one other host.
+  bool is_host(const Eid& address) const {
+    const auto first = static_cast<uint8_t>(address.bytes[is_ipv4_ ? mapped_bytes : 0]);
+    if (is_ipv4_ ? first == 0 || first >= 224 : first == 0xff || is_same(address, Eid{})) {
+      return false;
+    }
+    return !is_same(address, settings_.address);
+  }
   std::byte* begin_message(size_t bytes, const Mac& to, EtherType type);
   void send_arp(uint16_t operation, const Mac& to, const Mac& target_mac, const Eid& target);
   void send_neighbour(uint8_t type, const Eid& to, const Mac& to_mac, const Eid& target,
                       uint8_t flags);
   void ask(const Eid& ip);
   void learn(const Eid& ip, const Mac& mac, bool asks_us, Time now);
+  // Returns whether a frame is to this host, or to all hosts or a group, and from another host.
+  bool is_for_us(const ArrivedEthernet& header) const {
+    if (header.vlan != settings_.vlan || is_at(header.from, settings_.mac)) return false;
+    return header.to_group() || is_at(header.to, settings_.mac);
+  }
+  static Kind kind_of(Flaw flaw);
   Kind take_arp(std::span<const std::byte> bytes, Time now);
-  Kind take_icmp(const EthernetHeader& ethernet, const IpHeader& ip,
-                 std::span<const std::byte> bytes);
-  Kind take_icmpv6(const EthernetHeader& ethernet, const IpHeader& ip,
-                   std::span<const std::byte> bytes, Time now);
-  Kind take_neighbour(const EthernetHeader& ethernet, const IpHeader& ip,
-                      std::span<const std::byte> bytes, Time now);
-  void echo(const EthernetHeader& ethernet, const IpHeader& ip, std::span<const std::byte> bytes);
+  Kind take_message(std::span<const std::byte> frame, Time now);
+  Kind take_icmp(const Mac& sender, const IpHeader& ip, std::span<const std::byte> bytes);
+  Kind take_icmpv6(const Mac& sender, const IpHeader& ip, std::span<const std::byte> bytes,
+                   Time now);
+  Kind take_neighbour(const Mac& sender, const IpHeader& ip, std::span<const std::byte> bytes,
+                      Time now);
+  void echo(const Mac& sender, const IpHeader& ip, std::span<const std::byte> bytes);
 
   const Settings settings_;
   const bool is_ipv4_;
