@@ -8,6 +8,7 @@
 
 #include "tests/catch.h"
 #include "tests/dpdk/dpdk_ports.h"
+#include "tests/drivers/pcapng_reader.h"
 
 namespace urma::test {
 namespace {
@@ -115,6 +116,55 @@ TEST_CASE("packets of two networks that share a link do not mix") {
     CHECK(tagged->receive({&frame, 1}, read_clock()) == 0);
   }
   CHECK(tagged->counters().malformed == 0);
+}
+
+// A file with the packets of one end of a pair.
+struct EndCapture {
+  std::string path;
+
+  explicit EndCapture(const std::string& end) : path(socket_path() + "-" + end + ".pcapng") {}
+  ~EndCapture() { unlink(path.c_str()); }
+  std::string device(const std::string& inner) const { return "pcap(file=" + path + "):" + inner; }
+};
+
+TEST_CASE("a capture has each packet that a port sent or received, whole and in order") {
+  struct Link {
+    std::string a, b;
+    size_t header;  // of IP and UDP
+  };
+  const auto link = GENERATE(
+      Link{ring_end(0, "&gather=always"), ring_end(1), 28},
+      Link{vhost("&gather=always"), virtio_user(), 28},
+      Link{"dpdk:net_ring0,pair=test?ip=fd00::1/64", "dpdk:net_ring1,pair=test?ip=fd00::2/64", 48});
+  INFO(link.a);
+  const EndCapture captures[] = {EndCapture("a"), EndCapture("b")};
+  const auto forth = [](size_t i) { return i % 3 != 0; };
+  std::vector<Packet> sent;
+  {
+    PortPair ports(captures[0].device(link.a), captures[1].device(link.b));
+    for (unsigned i = 0; i < 60; ++i) {
+      auto& from = forth(i) ? ports.a : ports.b;
+      auto& to = forth(i) ? ports.b : ports.a;
+      sent.push_back(packet_of(20 + i * 17, i));
+      REQUIRE(send_packet(ports, *from, to->facts().self, sent[i], 1 + i % 3));
+      REQUIRE(receive_packets(ports, *to, 1, 5s).size() == 1);
+    }
+  }
+  // No frames of ARP and NDP, and packets that waited for them once.
+  for (const bool first : {true, false}) {
+    const Capture capture = read_capture(captures[first ? 0 : 1].path);
+    CHECK(capture.ended);
+    CHECK(capture.missing == 0);
+    REQUIRE(capture.packets.size() == sent.size());
+    for (size_t i = 0; i < sent.size(); ++i) {
+      const Captured& one = capture.packets[i];
+      using drivers::pcap::Direction;
+      CHECK(one.direction == (forth(i) == first ? Direction::out : Direction::in));
+      REQUIRE(one.bytes.size() == link.header + sent[i].size());
+      CHECK(same(std::span(one.bytes).subspan(link.header), sent[i]));
+    }
+  }
+  CHECK(lost_buffers() == 0);
 }
 
 TEST_CASE("packets to a neighbour that never answers are lost, counted, and settle") {
