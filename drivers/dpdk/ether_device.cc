@@ -302,8 +302,11 @@ void EtherDevice::restart(bool anew) {
     remove();
     if (!make()) return;
   }
+  // DPDK does not allow a port to be read while it is stopped or started.
+  extended_.forget();
   stop();
   start();
+  extended_.watch(port_);
 }
 
 bool EtherDevice::complete() {

@@ -84,7 +84,8 @@ class EtherDevice final : public ReadableMemory::Device {
         pmd_(pmd),
         receive_pool_(std::move(receive)),
         send_pool_(std::move(send)),
-        drawn_mac_(mac) {}
+        drawn_mac_(mac),
+        extended_(pmd.counts_connections) {}
 
   Result<void> make();
   Result<void> configure();

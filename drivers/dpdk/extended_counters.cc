@@ -19,10 +19,19 @@ std::string unit_of(std::string_view name) {
   return name.ends_with("packets") ? "packets" : "events";
 }
 
-// The first ones of every port. net_vhost names none before its peer is there.
-constexpr const char* common_names[] = {
-    "rx_good_packets",  "tx_good_packets", "rx_good_bytes", "tx_good_bytes",
-    "rx_missed_errors", "rx_errors",       "tx_errors",     "rx_mbuf_allocation_errors"};
+// The basic statistics, by the names that they have among the extended ones.
+struct Basic {
+  const char* name;
+  uint64_t rte_eth_stats::*value;
+};
+constexpr Basic basics[] = {{"rx_good_packets", &rte_eth_stats::ipackets},
+                            {"tx_good_packets", &rte_eth_stats::opackets},
+                            {"rx_good_bytes", &rte_eth_stats::ibytes},
+                            {"tx_good_bytes", &rte_eth_stats::obytes},
+                            {"rx_missed_errors", &rte_eth_stats::imissed},
+                            {"rx_errors", &rte_eth_stats::ierrors},
+                            {"tx_errors", &rte_eth_stats::oerrors},
+                            {"rx_mbuf_allocation_errors", &rte_eth_stats::rx_nombuf}};
 
 // Returns a number of statistics, which is negative after a failure.
 size_t size_of(int count) { return static_cast<size_t>(std::max(count, 0)); }
@@ -41,11 +50,16 @@ void ExtendedCounters::watch(uint16_t port) {
   port_ = port;
   watches_ = true;
   if (!names_.empty()) return;
-  std::vector<rte_eth_xstat_name> names(size_of(rte_eth_xstats_get_names(port, nullptr, 0)));
-  const int got = rte_eth_xstats_get_names(port, names.data(), static_cast<unsigned>(names.size()));
-  names.resize(std::min({names.size(), size_of(got), most}));
-  for (const rte_eth_xstat_name& one : names) names_.emplace_back(one.name);
-  if (names_.empty()) names_.assign(std::begin(common_names), std::end(common_names));
+  if (!basic_) {
+    std::vector<rte_eth_xstat_name> names(size_of(rte_eth_xstats_get_names(port, nullptr, 0)));
+    const int got =
+        rte_eth_xstats_get_names(port, names.data(), static_cast<unsigned>(names.size()));
+    names.resize(std::min({names.size(), size_of(got), most}));
+    for (const rte_eth_xstat_name& one : names) names_.emplace_back(one.name);
+  }
+  if (!names_.empty()) return;
+  basic_ = true;
+  for (const Basic& one : basics) names_.emplace_back(one.name);
 }
 
 void ExtendedCounters::forget() {
@@ -109,16 +123,28 @@ void ExtendedCounters::run() {
 
 void ExtendedCounters::look() {
   const std::lock_guard lock(mutex_);
-  if (!watches_) return;
+  if (watches_) basic_ ? read_basic() : read_extended();
+}
+
+void ExtendedCounters::read_basic() {
+  rte_eth_stats stats{};
+  if (rte_eth_stats_get(port_, &stats) != 0) return;
+  for (size_t i = 0; i < std::size(basics); ++i) note(i, stats.*basics[i].value);
+}
+
+void ExtendedCounters::read_extended() {
   std::vector<rte_eth_xstat> values(size_of(rte_eth_xstats_get(port_, nullptr, 0)));
   const int got = rte_eth_xstats_get(port_, values.data(), static_cast<unsigned>(values.size()));
   values.resize(std::min(values.size(), size_of(got)));
   for (const rte_eth_xstat& one : values) {
-    if (one.id >= names_.size()) continue;
-    if (one.value < seen_[one.id]) before_[one.id] += seen_[one.id];
-    seen_[one.id] = one.value;
-    latest_[one.id].store(before_[one.id] + one.value, std::memory_order_relaxed);
+    if (one.id < names_.size()) note(one.id, one.value);
   }
+}
+
+void ExtendedCounters::note(size_t place, uint64_t value) {
+  if (value < seen_[place]) before_[place] += seen_[place];
+  seen_[place] = value;
+  latest_[place].store(before_[place] + value, std::memory_order_relaxed);
 }
 
 }  // namespace urma::drivers::dpdk

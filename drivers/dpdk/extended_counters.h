@@ -12,20 +12,21 @@
 
 namespace urma::drivers::dpdk {
 
-// The extended statistics of one port of DPDK. A thread reads them, because a NIC may take
-// milliseconds to answer; the thread that runs the port only asks for them. Counters never
-// decrease, although a port that is made anew counts from zero.
+// The extended statistics of one port of DPDK, or its basic ones, which each port has. A thread
+// reads them, because a NIC may take milliseconds to answer; the thread that runs the port only
+// asks for them. Counters never decrease, although a port that is made anew counts from zero.
 //
 // Writers: `latest_` - the thread; `wanted_` - the thread that runs the port, and the destructor.
 class ExtendedCounters {
  public:
-  ExtendedCounters() = default;
+  // `basic`: the extended statistics must not be read (Pmd::counts_connections).
+  explicit ExtendedCounters(bool basic) : basic_(basic) {}
   ~ExtendedCounters();
   ExtendedCounters(const ExtendedCounters&) = delete;
 
   // The port has been made. The first call reads the names of its counters.
   void watch(uint16_t port);
-  // The port is to be removed. Waits until the thread does not read it.
+  // The port is to be stopped or removed. Waits until the thread does not read it.
   void forget();
   // Starts the thread. Errors: no_resources.
   Result<void> start();
@@ -40,8 +41,12 @@ class ExtendedCounters {
 
   void run();
   void look();
+  void read_basic();
+  void read_extended();
+  void note(size_t place, uint64_t value);
   void ask();
 
+  bool basic_;  // constant after `watch`
   std::vector<std::string> names_;
   std::array<std::atomic<uint64_t>, most> latest_{};
   std::atomic<uint32_t> wanted_{0};

@@ -43,6 +43,7 @@ constexpr Pmd pmds[] = {
      .any_mtu = true,
      .own_mac = false,
      .interrupts = true,
+     .counts_connections = true,
      .queues_argument = "queues",
      .reads = Reads::at_once},
     {.name = "net_af_packet",

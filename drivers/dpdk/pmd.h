@@ -30,6 +30,9 @@ struct Pmd {
   bool connects_by_interrupts = false;
   // Whether it can signal that a packet has arrived, and so wake a thread.
   bool interrupts = false;
+  // Whether its extended statistics are those of its connection, which another thread frees without
+  // a lock when the peer has gone.
+  bool counts_connections = false;
   // The argument with which it is made with several pairs of queues, if it needs one.
   std::string_view queues_argument = {};
   // Whether it takes the buffers of a pool for one array. Buffers in the rear of a pool with gaps

@@ -107,6 +107,25 @@ TEST_CASE("packets pass through each of several pairs of queues, in both directi
   CHECK(lost_buffers() == 0);
 }
 
+// net_vhost reads its extended statistics from the state of its connection, which a thread of vhost
+// frees without a lock when the peer ends. It also reads those of the first connection of the
+// process if it has none of its own.
+TEST_CASE("of a vhost port only the basic statistics are read, which go on without its peer") {
+  PortPair ports(vhost(), virtio_user());
+  REQUIRE(reaches(ports));
+  const uint64_t sent = counted(*ports.a, "dpdk_tx_good_packets");
+  CHECK(sent > 0);
+  const auto second =
+      PortPair::open("dpdk:net_vhost1,iface=" + socket_path() + "-2?ip=10.9.1.1/24");
+  CHECK(second->facts().metrics.size() == 8);
+  CHECK(ports.a->facts().metrics.size() == 8);
+  CHECK(ports.b->facts().metrics.size() > 8);
+  ports.b.reset();
+  CHECK(counted(*ports.a, "dpdk_tx_good_packets") >= sent);
+  ports.b = PortPair::open(virtio_user());
+  CHECK(reaches(ports));
+}
+
 TEST_CASE("packets of two networks that share a link do not mix") {
   const auto tagged = PortPair::open(ring_end(0, "&vlan=5"));
   PortPair ports(ring_end(1), "dpdk:net_null0?ip=10.9.0.9/24");
