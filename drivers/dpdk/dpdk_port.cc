@@ -106,6 +106,22 @@ uint16_t queue_of(uint32_t flow, const EtherDevice& device) {
   return queues == 1 ? uint16_t{0} : static_cast<uint16_t>(flow % queues);
 }
 
+// Gives a buffer to each of these frames that has none, at most `most`, from the rear. All are
+// taken from the pool at once, or, if there are fewer in it, one by one.
+template <size_t most, class Frame>
+void give_buffers(std::span<Frame* const> frames, rte_mempool* pool) {
+  std::array<Frame*, most> bare;
+  std::array<rte_mbuf*, most> buffers;
+  unsigned count = 0;
+  for (size_t i = frames.size(); i-- > 0;) {
+    if (frames[i]->buffer == nullptr) bare[count++] = frames[i];
+  }
+  const bool all = rte_pktmbuf_alloc_bulk(pool, buffers.data(), count) == 0;
+  for (unsigned i = 0; i < count; ++i) {
+    bare[i]->buffer = all ? buffers[i] : rte_pktmbuf_alloc(pool);
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<PacketPort>> DpdkPort::open(const Settings& settings) {
@@ -260,29 +276,16 @@ size_t DpdkPort::lend(std::span<TxFrame*> frames) {
   size_t lent = 0;
   while (lent < frames.size() && !free_.empty()) {
     Frame& frame = *free_.back();
-    if (frame.buffer == nullptr) allocate(std::min({frames.size() - lent, free_.size(), burst}));
+    if (frame.buffer == nullptr) {
+      const size_t next = std::min({frames.size() - lent, free_.size(), burst});
+      give_buffers<burst, Frame>(std::span(free_).last(next), device_->send_pool());
+    }
     if (frame.buffer == nullptr) break;  // the port has all of them
     frame.head = bytes_of(*frame.buffer);
     free_.pop_back();
     frames[lent++] = &frame;
   }
   return lent;
-}
-
-// Gives a buffer to each of the next free frames that has none. All are taken at once, or, if there
-// are fewer in the pool, one by one.
-void DpdkPort::allocate(size_t frames) {
-  std::array<Frame*, burst> bare;
-  std::array<rte_mbuf*, burst> buffers;
-  unsigned count = 0;
-  for (auto next = free_.rbegin(); next < free_.rbegin() + static_cast<ptrdiff_t>(frames); ++next) {
-    if ((*next)->buffer == nullptr) bare[count++] = *next;
-  }
-  rte_mempool* const pool = device_->send_pool();
-  const bool all = rte_pktmbuf_alloc_bulk(pool, buffers.data(), count) == 0;
-  for (unsigned i = 0; i < count; ++i) {
-    bare[i]->buffer = all ? buffers[i] : rte_pktmbuf_alloc(pool);
-  }
 }
 
 void DpdkPort::unlend(std::span<TxFrame* const> frames) {
@@ -292,7 +295,7 @@ void DpdkPort::unlend(std::span<TxFrame* const> frames) {
 uint32_t DpdkPort::flow_of(const TxFrame& frame) const { return has_flows_ ? hash_of(frame) : 0; }
 
 // Copies the rest of the packet behind its head.
-void DpdkPort::copy(Frame& frame) const {
+inline void DpdkPort::copy(Frame& frame) const {
   std::byte* const begin = bytes_of(*frame.buffer);
   std::byte* at = begin + frame.head_bytes;
   for (unsigned i = 0; i < frame.piece_count; ++i) {
@@ -304,8 +307,8 @@ void DpdkPort::copy(Frame& frame) const {
 }
 
 // Writes the outer headers in front of a packet that has none.
-void DpdkPort::put_on_wire(rte_mbuf& packet, const Envelope& envelope, Ecn ecn,
-                           uint32_t flow) const {
+inline void DpdkPort::put_on_wire(rte_mbuf& packet, const Envelope& envelope, Ecn ecn,
+                                  uint32_t flow) const {
   const std::span<std::byte> bytes(bytes_of(packet), packet.pkt_len);
   const size_t header_bytes = station_.header_bytes();
   packet.ol_flags = 0;

@@ -73,7 +73,6 @@ class DpdkPort final : public PacketPort {
   void state_settings(const Settings& settings);
   void state_gathering(const GatherChoice& choice);
 
-  void allocate(size_t frames);
   uint32_t flow_of(const TxFrame& frame) const;
   void copy(Frame& frame) const;
   void put_on_wire(rte_mbuf& packet, const Envelope& envelope, Ecn ecn, uint32_t flow) const;
