@@ -27,7 +27,7 @@ class Guarded : public Controller {
   double bytes_per_second() const final;
 
   // The window without the room for rounding; may be less than a packet.
-  double exact_window() const { return window_; }
+  double window() const { return window_; }
 
  protected:
   // Returns what the packet asks for. A retransmission may not ask for an increase.
@@ -40,7 +40,6 @@ class Guarded : public Controller {
   double base() const;  // seconds
   double packet() const { return packet_; }
   uint32_t seed() const { return seed_; }
-  double window() const { return window_; }
   void set_window(double bytes);
   // Draws the next departure anew within one gap, so that senders which were slowed at the same
   // time do not send at the same time.

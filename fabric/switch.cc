@@ -21,6 +21,17 @@ double chance_of(uint64_t seed, uint64_t packet) {
   return static_cast<double>(mix_bits(mix_bits(seed + 1) ^ packet) >> 11) * 0x1p-53;
 }
 
+// Returns whether a packet that meets this queue is marked. `draw` returns a number in [0, 1).
+template <class Draw>
+bool marks(const Marking& marking, const Packet& packet, uint64_t queue_bytes, const Draw& draw) {
+  if (queue_bytes <= marking.from_bytes) return false;
+  if (urma::marked(packet.ecn) == packet.ecn) return false;
+  if (queue_bytes > marking.all_bytes) return true;
+  const double part = static_cast<double>(queue_bytes - marking.from_bytes) /
+                      static_cast<double>(marking.all_bytes - marking.from_bytes);
+  return draw() < part * marking.most_chance;
+}
+
 // Returns one of the ports for which `leads` returns true, the same one for a hash; or
 // Routes::none. Seldom needed, so it costs the other packets nothing.
 template <class Leads>
@@ -155,7 +166,8 @@ Arrival Switch::arrive(Packet& packet, uint32_t from, Time now) {
     lane.counters.congested += signal.congested && !packet.signal.congested;
     packet.signal = signal;
   }
-  if (marks(out.as.marking, packet, lane.bytes)) {
+  const auto draw = [this] { return chance_of(settings_.seed, arrivals_); };
+  if (marks(out.as.marking, packet, lane.bytes, draw)) {
     packet.ecn = urma::marked(packet.ecn);
     ++lane.counters.marked;
   }
@@ -241,15 +253,6 @@ Arrival Switch::drop(uint32_t port, Drop reason, uint32_t bytes) {
   ++counters.drops[static_cast<size_t>(reason)];
   counters.dropped_bytes += bytes;
   return {reason, port, never};
-}
-
-bool Switch::marks(const Marking& marking, const Packet& packet, uint64_t queue_bytes) const {
-  if (queue_bytes <= marking.from_bytes) return false;
-  if (urma::marked(packet.ecn) == packet.ecn) return false;
-  if (queue_bytes > marking.all_bytes) return true;
-  const double part = static_cast<double>(queue_bytes - marking.from_bytes) /
-                      static_cast<double>(marking.all_bytes - marking.from_bytes);
-  return chance_of(settings_.seed, arrivals_) < part * marking.most_chance;
 }
 
 Time Switch::depart_behind(Port& port, uint32_t slot, Time earliest) {

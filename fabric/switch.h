@@ -219,7 +219,6 @@ class Switch {
   Drop admit(const Port& port, const Lane& lane, uint32_t bytes, Time now);
   Drop room_for(const Lane& lane, uint32_t bytes) const;
   Arrival drop(uint32_t port, Drop reason, uint32_t bytes);
-  bool marks(const Marking& marking, const Packet& packet, uint64_t queue_bytes) const;
   Time depart_behind(Port& port, uint32_t slot, Time earliest);
   Time wait(Port& port, uint32_t slot, Time now);
   uint32_t next_lane(const Port& port, uint32_t first_lane) const;

@@ -181,11 +181,11 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, const R
   }
   hear(now);
   ack.queue = signal_on(frame, reports_taken_.form(), counters_).switch_queue;
-  handle_ack(ack, now, sink);
+  apply(ack, now, sink);
   URMA_PARANOID_ASSERT(sent_.check(pools().sent), "the sent window's counters are its packets'");
 }
 
-inline void Tp::handle_ack(const ParsedAck& ack, Time now, PacketSink& sink) {
+inline void Tp::apply(const ParsedAck& ack, Time now, PacketSink& sink) {
   std::optional<congestion::Feedback> feedback;
   if (ack.congestion) {
     ReportsTaken& reports = routes().reports().taken(reports_taken_);
@@ -296,22 +296,19 @@ bool Tp::wants_to_send(Time now) const {
 
 bool Tp::can_send(Time now) const {
   if (keep_alive_due_) return true;
-  if (sent_.lost_packets() == 0) return can_send_new(now);
-  if (questions_due_ > 0) return true;
   const uint32_t largest = facts_.packet_bytes + header_allowance;
-  if (!routes().any_room(largest, now)) return false;
-  return sent_.inflight_bytes() == 0 || sent_.inflight_bytes() + largest <= pacer_.window_bytes();
-}
-
-bool Tp::can_send_new(Time now) const {
+  if (sent_.lost_packets() > 0) {
+    if (questions_due_ > 0) return true;
+    if (!routes().any_room(largest, now)) return false;
+    return sent_.inflight_bytes() == 0 || sent_.inflight_bytes() + largest <= pacer_.window_bytes();
+  }
   if (pulling_.packets > 0) return window_open(pulling_.payload(facts_.packet_bytes), now);
   const std::optional<uint32_t> payload = offered_payload();
   if (!payload || !window_open(*payload, now)) return false;
   // A burst that fills the window asks for an acknowledgement, so small packets wait until several
   // may leave. They do not wait for more than half of the window, which would stay unused.
   const uint64_t window = pacer_.window_bytes();
-  const uint64_t least_room =
-      std::min<uint64_t>(facts_.packet_bytes + header_allowance, window / 2);
+  const uint64_t least_room = std::min<uint64_t>(largest, window / 2);
   return sent_.inflight_bytes() + least_room <= window;
 }
 

@@ -124,7 +124,6 @@ class Tp final : public PacketChannel {
   bool window_open(uint32_t payload, Time now, uint64_t planned = 0) const;
   // Returns whether a packet waits, and windows permit it. New ones wait for lost ones.
   bool can_send(Time now) const;
-  bool can_send_new(Time now) const;
   // A packet of the burst is about to leave. Returns its CCI.
   uint16_t depart(const Plan& plan, uint8_t route, const congestion::Sent& packet);
   [[gnu::cold]] void plan_lost(Plan& plan, Time now);
@@ -133,7 +132,7 @@ class Tp final : public PacketChannel {
   bool pick_slice(Plan& plan, Time now);
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
   void end_frame(TxFrame& frame, uint8_t route) const;
-  void handle_ack(const ParsedAck& ack, Time now, PacketSink& sink);
+  void apply(const ParsedAck& ack, Time now, PacketSink& sink);
   // These inform the congestion controllers. `inflight_bytes`: before the acknowledgement.
   void note_acknowledged(const SentWindow::Acknowledgement& news, uint64_t inflight_bytes,
                          const congestion::Feedback* feedback, Time now);

@@ -36,11 +36,11 @@ struct Script {
   }
   // One window of acknowledgements within one round trip.
   void round(const congestion::Feedback& feedback, Duration sample) {
-    const auto packets = static_cast<int>(controller.exact_window() / 1000);
+    const auto packets = static_cast<int>(controller.window() / 1000);
     for (int i = 0; i < packets; ++i) acknowledge(feedback, sample);
     now += sample;
   }
-  double window() const { return controller.exact_window(); }
+  double window() const { return controller.window(); }
   void lose(bool timed_out) {
     controller.handle(
         congestion::Lost{.now = now, .rtt = base, .bytes = 1000, .timed_out = timed_out});
