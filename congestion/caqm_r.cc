@@ -21,6 +21,9 @@ constexpr double most_counted = 256;  // flows that one packet can count as
 constexpr double most_rounds = 256;   // averaging time, in base round trips
 constexpr double down_gain = 0.25, up_gain = 0.5;
 constexpr double least_excess = 0.5;
+// An excess below 1 approaches 1. From here on it is 1: a float would stop just below, and the
+// flows of a port that was overloaded once would never get what others leave.
+constexpr double nearly_one = 0.999;
 constexpr double few_refused = 0.1;  // flows, that do not hold the excess back
 // In one slot, of what leaves in a round trip. If more arrives, many senders have begun together at
 // an idle port: their first packets take the spare rate.
@@ -169,7 +172,7 @@ void CaqmRMeter::correct(double gain, double target) {
   const double error = std::max((target - load_) / target, -1.0);
   double excess = excess_;
   if (error < 0) excess *= 1 + down_gain * gain * error;
-  if (excess < 1 || refused_flows_ >= few_refused) {
+  if (excess < nearly_one || refused_flows_ >= few_refused) {
     if (excess > 1 || error >= 0) excess += up_gain * gain * (1 - excess);
   } else if (error > 0 && capped_load_ > 0) {
     excess *= 1 + up_gain * gain * error;

@@ -161,16 +161,16 @@ struct Damage {
   double during, least, after;  // shares of the line; `least`: of the slowest sender
 };
 
-// A host sends full packets with the lowest rate code, so many in each round trip, for 400 round
-// trips. `after` is the utilisation so many round trips after it has stopped.
-Damage forge(int senders, int each_round, int64_t recovers) {
+// A host sends packets of this size with the lowest rate code, so many in each round trip, for 400
+// round trips. `after` is the utilisation so many round trips after it has stopped.
+Damage forge(int senders, uint32_t bytes, int each_round, int64_t recovers) {
   Bottleneck run(switched("caqm_r"));
   for (int i = 0; i < senders; ++i) run.add({});
   run.run(rounds(200));
   for (int i = 0; i < 400 * each_round; ++i) {
     // The senders have slowed by then.
     if (i == 200 * each_round) run.begin_count();
-    run.forge(4096, {.hint = 1});
+    run.forge(bytes, {.hint = 1});
     run.run(run.now() + BottleneckOptions{}.base_rtt / each_round);
   }
   Damage damage{.during = run.utilisation(), .least = 1, .after = 0};
@@ -189,13 +189,19 @@ TEST_CASE("caqm_r: a host that forges low rates takes the shares of 256 flows fo
   for (const int senders : {4, 32}) {
     for (const int each_round : {1, 10}) {
       INFO(senders << " senders, " << each_round << " forged packets in a round trip");
-      const Damage damage = forge(senders, each_round, each_round == 1 ? 64 : 1000);
+      const Damage damage = forge(senders, 4096, each_round, each_round == 1 ? 64 : 1000);
       const double left = senders / (senders + 256.0 * each_round);
       CHECK(damage.during > 0.7 * left);
       CHECK(damage.least > 0);
       CHECK(damage.after > 0.9);
     }
   }
+}
+
+// A forged packet of 64 B counts as 6 flows, which do not use their shares. The port was overloaded
+// when the forged packets began.
+TEST_CASE("caqm_r: after an overload, a port gives flows the shares that others do not use") {
+  CHECK(forge(4, 64, 1, 64).during > 0.9);
 }
 
 TEST_CASE("caqm_r: flows that are limited elsewhere leave their share to others") {
