@@ -3,8 +3,8 @@
 
 #include "base/prng.h"
 #include "tests/catch.h"
+#include "tests/sim/excess.h"
 #include "tests/sim/pair.h"
-#include "wire/tp_headers.h"
 
 namespace urma::test {
 namespace {
@@ -18,25 +18,6 @@ constexpr double largest = 4096 + 96;  // bytes of a packet
 // A full packet passes two lines with delays of 25 us, its acknowledgement the same ones.
 constexpr double base_rtt = 100e-6 + 2 * largest / line_rate;
 constexpr double most_window = 4 * line_rate * base_rtt;
-
-// How much more a sender has sent than its line can carry.
-struct Excess {
-  double bytes = 0;
-  double most = 0;
-  Time at{};
-
-  void add(size_t sent, Time now) {
-    const double carried = line_rate * std::chrono::duration<double>(now - at).count();
-    bytes = std::max(bytes - carried, 0.0) + static_cast<double>(sent);
-    most = std::max(most, bytes);
-    at = now;
-  }
-};
-
-bool is_data(std::span<const std::byte> packet) {
-  const auto header = Rtph::parse(packet.first<Rtph::size>());
-  return header && header->opcode == static_cast<uint8_t>(TpOpcode::data);
-}
 
 // Two senders write to one receiver while `forge` changes what switches have written.
 class Forged {
@@ -106,7 +87,7 @@ class Forged {
   SimHosts::Host there_;
   std::vector<SimHosts::Host> from_;
   std::vector<Imported> targets_;
-  std::array<Excess, 2> excess_{};
+  std::array<Excess, 2> excess_{{{line_rate}, {line_rate}}};
   Prng prng_{1};
   uint64_t forged_ = 0;
 };
