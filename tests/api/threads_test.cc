@@ -395,10 +395,15 @@ TEST_CASE("an idle device sleeps") {
   const Imported remote = side.device.import(peer.line()).value();
   const auto bytes = bytes_like(10, 1);
   REQUIRE(run_one(side.jetty, write(bytes, remote.segment)).ok());
-  std::this_thread::sleep_for(2500ms);  // by then the last timers have expired
-  const uint64_t before = side.device.stats().value().passes;
-  std::this_thread::sleep_for(500ms);
-  CHECK(side.device.stats().value().passes - before <= 4);  // the two calls of `stats` themselves
+  // The last timers expire after 2 s, or later on a loaded machine.
+  uint64_t passes = UINT64_MAX;
+  for (int tries = 0; tries < 10 && passes > 4; ++tries) {
+    std::this_thread::sleep_for(tries == 0 ? 2500ms : 1s);
+    const uint64_t before = side.device.stats().value().passes;
+    std::this_thread::sleep_for(500ms);
+    passes = side.device.stats().value().passes - before;
+  }
+  CHECK(passes <= 4);  // the two calls of `stats` themselves
 }
 
 }  // namespace
