@@ -110,7 +110,7 @@ struct SwarmEnd {
                    .balance = prng.below(2) == 0 ? Balance::slice : Balance::packet};
     return end;
   }
-  bool is_paced() const { return control == "dcqcn" || control == "caqm_w" || control == "caqm_r"; }
+  bool is_paced() const { return congestion::find_controller(control)->paces; }
   std::string device(const std::string& network, const DrawnSwitch& at) const {
     std::string text = lines.size() > 1 ? "paths():" : "";
     for (const DrawnLine& line : lines) {
@@ -125,6 +125,7 @@ struct SwarmTotals : Statistics {
   uint64_t congested = 0;
   uint64_t lanes_used = 0;  // above the lowest
   uint64_t metered = 0;
+  uint64_t paced_lines = 0;
 };
 
 // One world: runs it at once, and checks it meanwhile.
@@ -193,6 +194,7 @@ class SwarmWorld {
     totals.congested += congested_;
     totals.lanes_used += lanes_used_;
     totals.metered += metered_;
+    for (const auto& [line, excess] : excess_) totals.paced_lines += excess.most > 0;
   }
 
  private:
@@ -384,6 +386,7 @@ TEST_CASE("swarm: no control starves a sender, exceeds a line or loses a packet 
   CHECK(totals.congested > 3000);
   CHECK(totals.lanes_used > 10);
   CHECK(totals.metered > 20);
+  CHECK(totals.paced_lines > 50);
 }
 
 }  // namespace
