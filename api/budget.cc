@@ -19,9 +19,10 @@ Budget Device::budget() {
   using transport::SentWindow;
   constexpr uint32_t per_chunk = SentWindow::Queue::elements_per_chunk;
   constexpr uint32_t chunk = in_slab<SentWindow::Queue::Chunk>();
-  static_assert(in_slab<transport::Tp>() + 2 * transport::Tpns::entry_bytes() +
-                        TimerWheel::bytes_each + sizeof(uint32_t) + sizeof(bool) <=
-                    512,
+  constexpr uint32_t tp = in_slab<transport::Tp>();
+  constexpr auto by_tpn = static_cast<uint32_t>(2 * transport::Tpns::entry_bytes());
+  constexpr uint32_t in_list = sizeof(uint32_t) + sizeof(bool);
+  static_assert(tp + by_tpn + TimerWheel::bytes_each + in_list <= 512,
                 "an idle channel takes at most 512 bytes");
   return {
       {"Jetty", "the application's object", sizeof(Jetty)},
@@ -38,12 +39,10 @@ Budget Device::budget() {
       {"peer", "its timer", TimerWheel::bytes_each},
       {"paths", "to a peer with two to four paths", in_slab<transport::Routes>()},
       {"paths from the fifth on", "likewise", in_slab<transport::RouteTable::Four>()},
-      {"channel", "both directions, nothing outstanding", in_slab<transport::Tp>()},
-      {"channel", "its entry by TPN, in a table at most half full",
-       2 * static_cast<uint32_t>(transport::Tpns::entry_bytes())},
+      {"channel", "both directions, nothing outstanding", tp},
+      {"channel", "its entry by TPN, in a table at most half full", by_tpn},
       {"channel", "its timer", TimerWheel::bytes_each},
-      {"channel", "its entry in the list of channels that may send",
-       sizeof(uint32_t) + sizeof(bool)},
+      {"channel", "its entry in the list of channels that may send", in_list},
       {"packet in flight", "its slice, and the time at which it was sent",
        sizeof(SentWindow::Packet)},
       {"packet in flight", "its share of a chunk's link",
