@@ -21,8 +21,8 @@ constexpr double most_counted = 256;  // flows that one packet can count as
 constexpr double most_rounds = 256;   // averaging time, in base round trips
 constexpr double down_gain = 0.25, up_gain = 0.5;
 constexpr double least_excess = 0.5;
-// An excess below 1 approaches 1. From here on it is 1: a float would stop just below, and the
-// flows of a port that was overloaded once would never get what others leave.
+// An excess below 1 approaches 1. From here on it counts as 1, because a float stops just below:
+// then the flows of a port that was overloaded once would never get what others leave.
 constexpr double nearly_one = 0.999;
 constexpr double few_refused = 0.1;  // flows, that do not hold the excess back
 // In one slot, of what leaves in a round trip. If more arrives, many senders have begun together at

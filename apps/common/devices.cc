@@ -13,7 +13,7 @@
 namespace urma::apps {
 namespace {
 
-// `port` is empty, or begins with a colon.
+// Returns the device at this address. `port` is empty, or begins with a colon.
 std::string device_at(const Eid& address, std::string_view port = "") {
   const std::string text = to_string(address);
   return Endpoint{address, 0}.is_ipv4() ? fmt::format("udp:{}{}", text, port)
@@ -48,11 +48,12 @@ bool is_of_this_host(const Eid& host) {
 // route.
 std::string device_routed_to(const Endpoint& where) {
   SocketAddress address;
-  socklen_t length = to_sockaddr(where, address);
+  const socklen_t to = to_sockaddr(where, address);
+  socklen_t length = sizeof address;
   const int probe = socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   // Connecting a datagram socket sends no packet; it only consults the routing table.
-  const bool known = probe >= 0 && connect(probe, &address.any, length) == 0 &&
-                     getsockname(probe, &address.any, &(length = sizeof address)) == 0;
+  const bool known = probe >= 0 && connect(probe, &address.any, to) == 0 &&
+                     getsockname(probe, &address.any, &length) == 0;
   if (probe >= 0) close(probe);
   return known ? device_at(from_sockaddr(address.any).address) : std::string();
 }

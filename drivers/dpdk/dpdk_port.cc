@@ -91,7 +91,8 @@ Station::Settings station_of(const Settings& settings, const Mac& mac) {
           .entropy = settings.entropy};
 }
 
-// The flow of a packet: those of one channel have the same, from the peer's TPN, which is in RTPH.
+// Returns the flow of a packet. All packets of a channel have the same one, which follows from the
+// peer's TPN in their RTPH.
 uint32_t hash_of(const TxFrame& frame) {
   constexpr size_t tpns_at = 2;
   constexpr size_t tpns_end = 8;

@@ -28,7 +28,7 @@ Waiting& waiting() {
   return one;
 }
 
-// Returns null and sets rte_errno if there is no memory.
+// Returns null if there is no memory; rte_errno then has the reason.
 rte_mempool* make_pool(const char* name, uint32_t count, uint16_t room, bool dense) {
   if (!dense) return rte_pktmbuf_pool_create(name, count, cached, 0, room, SOCKET_ID_ANY);
   rte_mempool* const pool = rte_mempool_create_empty(
