@@ -88,6 +88,49 @@ function(urma_driver name)
   set_property(GLOBAL APPEND PROPERTY URMA_DRIVERS ${name})
 endfunction()
 
+# urma_plugin(NAME HEADERS...): for a driver whose port is in a shared object of its own, linked
+# against an SDK that liburma lacks. Sets `plugin_definitions` for its sources: URMA_PLUGIN_FILE,
+# and URMA_PLUGIN_STAMP of all that the object and liburma must have in common, HEADERS included.
+function(urma_plugin name)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  file(GLOB common RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
+       ${PROJECT_SOURCE_DIR}/urma/core/*.h ${PROJECT_SOURCE_DIR}/wire/frame.h
+       ${PROJECT_SOURCE_DIR}/wire/ways.h ${PROJECT_SOURCE_DIR}/base/bell.h
+       ${PROJECT_SOURCE_DIR}/drivers/driver.h ${PROJECT_SOURCE_DIR}/drivers/device_string.h
+       ${ARGN})
+  set(hashes "${CMAKE_CXX_COMPILER_ID} ${URMA_SANITIZE} ${URMA_PARANOID}")
+  foreach(header ${common})
+    file(SHA256 ${PROJECT_SOURCE_DIR}/${header} hash)
+    string(APPEND hashes " ${hash}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${header})
+  endforeach()
+  string(SHA256 hash "${hashes}")
+  string(SUBSTRING ${hash} 0 12 hash)
+  set(plugin_definitions
+      URMA_PLUGIN_STAMP="${PROJECT_VERSION}-${hash}"
+      URMA_PLUGIN_FILE="liburma_${name}.so.${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}"
+      PARENT_SCOPE)
+endfunction()
+
+# urma_plugin_object(NAME OBJECTS objects... LIBRARIES libraries...): that shared object, which
+# exports what exports.map says. The parts of the library that it needs are linked into it, from the
+# static library: the shared one exports only its public interface, and a program that is linked
+# statically exports nothing.
+function(urma_plugin_object name)
+  cmake_parse_arguments(PARSE_ARGV 1 plugin "" "" "OBJECTS;LIBRARIES")
+  list(TRANSFORM plugin_OBJECTS REPLACE "(.+)" "$<TARGET_OBJECTS:urma_\\1>")
+  add_library(urma_${name} SHARED ${plugin_OBJECTS})
+  target_link_libraries(urma_${name} PRIVATE urma_static ${plugin_LIBRARIES})
+  target_link_options(urma_${name} PRIVATE -Wl,--as-needed
+    -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/exports.map)
+  set_target_properties(urma_${name} PROPERTIES
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/exports.map)
+  if(URMA_INSTALL)
+    install(TARGETS urma_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP)
+  endif()
+endfunction()
+
 # Writes the table of all declared drivers.
 function(urma_driver_table output)
   get_property(drivers GLOBAL PROPERTY URMA_DRIVERS)

@@ -4,8 +4,7 @@
 
 namespace urma::drivers::dpdk {
 
-// Loads the shared object of this driver, once per process, and keeps it: EAL's threads run in it.
-// Errors: not_supported (the object or DPDK is not installed, or the object is from another build).
+// Loads the shared object of this driver, once per process. Errors: those of load_plugin_object.
 // Any thread may call it.
 Result<const Plugin*> load_plugin();
 // The same for an object of any name, each time.

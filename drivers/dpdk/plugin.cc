@@ -6,8 +6,8 @@
 namespace urma::drivers::dpdk {
 
 extern "C" __attribute__((visibility("default"))) PluginFunction urma_dpdk_plugin;
-const Plugin* urma_dpdk_plugin() {
-  static constexpr Plugin plugin = {.stamp = URMA_DPDK_STAMP,
+const void* urma_dpdk_plugin() {
+  static constexpr Plugin plugin = {.stamp = URMA_PLUGIN_STAMP,
                                     .open = DpdkPort::open,
                                     .open_raw = EtherRawPort::open,
                                     .leaked = MbufPool::missing};

@@ -7,9 +7,7 @@
 
 namespace urma::drivers::dpdk {
 
-// The table that liburma finds in the shared object of this driver. The object is compiled from the
-// same sources by the same compiler: both have a stamp of these, and the library uses the table
-// only if the stamps are equal. So `stamp` is the only member whose place never changes.
+// The table that liburma finds in the shared object of this driver (PluginObject).
 struct Plugin {
   const char* stamp;
   // Errors: those of urma::open.
@@ -23,6 +21,6 @@ struct Plugin {
 
 // The name of the function that returns the table.
 inline constexpr const char* plugin_symbol = "urma_dpdk_plugin";
-using PluginFunction = const Plugin*();
+using PluginFunction = const void*();
 
 }  // namespace urma::drivers::dpdk

@@ -20,7 +20,7 @@ APART = (
     (r"apps/urma_perf/shm_window\.cc", r"(?<!Failure )failure\(", 1),
     (r"drivers/dpdk/(?:eal|pmd)\.cc", r'return (?="[a-z])', None),
     (r"drivers/dpdk/ether_device\.cc", r'\? (?="another number)', None),
-    (r"drivers/dpdk/loader\.cc", r"return unusable\(", 1),
+    (r"drivers/\w+/loader\.cc", r"\.(?:packages|to_build) =\s+", None),
     (r"drivers/dpdk/pmd\.cc", r"return refuse\(", 1),
     (r"drivers/pcap/capture_file\.cc", r"return because\(", 3),
     (r"drivers/udp/udp_socket\.cc", r'[?:] (?="\w)', None),

@@ -5,7 +5,7 @@
 namespace urma::drivers::dpdk {
 
 extern "C" __attribute__((visibility("default"))) PluginFunction urma_dpdk_plugin;
-const Plugin* urma_dpdk_plugin() {
+const void* urma_dpdk_plugin() {
   static constexpr Plugin plugin = {
       .stamp = "0.0.0-of-another", .open = nullptr, .open_raw = nullptr, .leaked = nullptr};
   return &plugin;
