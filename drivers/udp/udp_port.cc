@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/entropy.h"
+#include "drivers/random_eid.h"
 
 namespace urma::drivers::udp {
 namespace {
@@ -20,19 +20,6 @@ constexpr size_t most_segmented_bytes = 65000;
 constexpr uint32_t overhead = 48 + 96;
 constexpr size_t small = 512;
 constexpr int send_flags = MSG_DONTWAIT | MSG_NOSIGNAL;
-
-// Returns a random EID in fd00::/8 with Sub-ID 1, for ports other than 4792, where the address
-// alone does not identify the device.
-Eid random_eid() {
-  SecureEntropy entropy;
-  Eid eid;
-  for (std::byte& byte : eid.bytes) byte = static_cast<std::byte>(entropy.next32());
-  eid.bytes[0] = std::byte{0xfd};
-  eid.bytes[13] &= std::byte{0xf0};
-  eid.bytes[14] = std::byte{0};
-  eid.bytes[15] = std::byte{1};
-  return eid;
-}
 
 // Adds a control message to `header`, whose `msg_control` has room for it.
 template <class Value>

@@ -10,6 +10,8 @@ import tempfile
 
 PROGRAM = sys.argv[1]
 COLUMNS = 100
+# The package that a driver which may be left out of a build needs.
+SDKS = {"dpdk": "libdpdk-dev", "verbs": "librdmacm-dev"}
 
 
 def run(*arguments, **keywords):
@@ -42,8 +44,9 @@ def test_devices(window):
     for one in devices:
         if one["driver"] == "link":  # needs a switch, and none runs
             assert not one["usable"] and "urma_switch" in one["fix"], one
-        elif one["driver"] == "dpdk" and not one["usable"]:  # may be left out of a build
-            assert "without this driver" in one["why"] and "libdpdk-dev" in one["fix"], one
+        elif one["driver"] in SDKS and not one["usable"]:  # may be left out of a build
+            left_out = "without this driver" in one["why"] and SDKS[one["driver"]] in one["fix"]
+            assert left_out or "no RDMA adapter" in one["why"], one
         else:
             assert one["usable"] and one["address"] and one["abilities"], one
         assert all(option["meaning"] and option["values"] for option in one["options"]), one

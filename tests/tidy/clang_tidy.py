@@ -17,7 +17,7 @@ from headers import closure
 from tree import LIBRARY, Tree, main
 
 PLACES = LIBRARY + ("apps/", "examples/", "fabric/", "tools/")
-OPTIONAL = ("drivers/dpdk/",)  # which is built where DPDK is installed
+OPTIONAL = ("drivers/dpdk/", "drivers/verbs/")  # which are built where their SDK is installed
 SETTING = ".clang-tidy"
 # Options that gcc knows and clang does not.
 FOREIGN = re.compile(r" -(mmem\w+-strategy=\S+|Wno-restrict|Werror|Wshadow=local|ffat-lto-objects"

@@ -20,6 +20,8 @@ import zlib
 from tree import HEADERS, Tree, main
 
 PARTS = 8
+# The SDK that a header needs, by the beginning of a header of that.
+SDKS = (("<rte_", "libdpdk"), ("<infiniband/", "libibverbs"), ("<rdma/", "librdmacm"))
 FLAGS = ("-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c++", "-")
 
 
@@ -47,10 +49,12 @@ def fingerprint(tree, header, compiler):
 def compile_alone(tree, header, compiler):
     """Returns None, or the first message of the compiler."""
     more = []
-    if any("<rte_" in tree.text(path) for path in closure(tree, header)):
-        more = dpdk_flags()
-        if not more:
-            return None
+    for sign, package in SDKS:
+        if any(sign in tree.text(path) for path in closure(tree, header)):
+            flags = flags_of(package)
+            if flags is None:
+                return None
+            more += flags
     command = [compiler, "-I", str(tree.root), *more, *FLAGS]
     result = subprocess.run(command, input='#include "%s"\n' % header, text=True,
                             capture_output=True, check=False)
@@ -60,12 +64,14 @@ def compile_alone(tree, header, compiler):
     return "%s:1: does not compile alone: %s" % (header, complaint)
 
 
-def dpdk_flags():
-    """Returns the flags with which headers of DPDK compile; none if it is not installed."""
+def flags_of(package):
+    """Returns the flags with which headers of this package compile; None if it is not installed."""
     if shutil.which("pkg-config") is None:
-        return []
-    found = subprocess.run(["pkg-config", "--cflags", "libdpdk"], text=True, capture_output=True,
+        return None
+    found = subprocess.run(["pkg-config", "--cflags", package], text=True, capture_output=True,
                            check=False)
+    if found.returncode != 0:
+        return None
     return re.sub(r"-I\s*", "-isystem ", found.stdout).split()
 
 

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "drivers/verbs/gid.h"
+#include "drivers/verbs/handles.h"
+
+namespace urma::drivers::verbs {
+
+// An RDMA adapter that is open, one of its ports, and the address there. The driver's objects are
+// made with it, and destroyed before it.
+class Adapter {
+ public:
+  struct Facts {
+    std::string name;  // as `ibv_devices` lists it
+    uint8_t port = 1;
+    Gid gid = {};
+    uint32_t mtu = 0;          // the most bytes of a datagram
+    unsigned most_pieces = 1;  // of which a datagram is gathered
+    uint32_t most_works = 0;   // that wait in a queue
+    // Of the link; 0 if it is not known.
+    uint64_t line_bytes_per_second = 0;
+    bool active = false;    // whether the link was up at open
+    bool software = false;  // rxe, which the kernel runs on any network interface
+  };
+
+  // Errors: those of urma::open.
+  static Result<Adapter> open(const Settings& settings);
+
+  const Facts& facts() const { return facts_; }
+  ibv_context* context() const { return context_.get(); }
+  ibv_pd* domain() const { return domain_.get(); }
+  // Returns "rxe0, port 1", for messages.
+  std::string place() const { return facts_.name + ", port " + std::to_string(facts_.port); }
+
+  // Registers memory, which stays where it is, and is not given to others. Returns null with errno
+  // if the adapter refuses.
+  Memory register_memory(std::span<const std::byte> memory, int access) const;
+  // Explains why memory of the driver's own could not be registered, from errno.
+  Error cannot_register(size_t bytes, int why) const;
+
+ private:
+  Adapter(Context context, Domain domain, Facts facts)
+      : context_(std::move(context)), domain_(std::move(domain)), facts_(std::move(facts)) {}
+
+  Context context_;
+  Domain domain_;
+  Facts facts_;
+};
+
+}  // namespace urma::drivers::verbs

@@ -1,0 +1,75 @@
+#include <charconv>
+
+#include "drivers/verbs/loader.h"
+
+namespace urma::drivers {
+namespace {
+
+template <class Number>
+void read_number(OptionReader& options, std::string_view key, Number& value, uint64_t least,
+                 uint64_t most, OptionSays says) {
+  uint64_t read = value;
+  options.number(key, read, says);
+  if (read < least || read > most) {
+    options.refuse(key, "from " + std::to_string(least) + " to " + std::to_string(most));
+  }
+  value = static_cast<Number>(read);
+}
+
+void read_gid(OptionReader& options, verbs::GidWish& wish) {
+  std::string text = "auto";
+  options.text(
+      "gid", text,
+      {"the GID that is the device's address: auto (one that routers forward, IPv4 first), "
+       "its number in the port's table, or its address"});
+  if (text == "auto") return;
+  uint32_t index = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, index);
+  if (failure == std::errc{} && stop == end) {
+    wish.index = index;
+  } else if (const Result<Eid> address = parse_address(text); address && *address != Eid{}) {
+    wish.address = *address;
+  } else {
+    options.refuse("gid", "auto, a number, or an address such as 10.0.0.5");
+  }
+}
+
+void read_options(OptionReader& options, verbs::Settings& settings) {
+  read_number(options, "port", settings.port, 1, 255, {"the port of the adapter"});
+  read_gid(options, settings.gid);
+  read_number(options, "service", settings.service, 0, 65535,
+              {"the number under which peers find the device, which they write behind its address",
+               "4792, or any free one if that is taken"});
+  options.flag("gather", settings.gather,
+               {"send data from registered memory, without a copy; other data is copied"});
+}
+
+Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
+  verbs::Settings settings;
+  OptionReader options(device);
+  read_options(options, settings);
+  if (auto done = options.finish(); !done) return done.error();
+  settings.options = options.settings();
+  settings.adapter = device.address;
+  const Result<const verbs::Plugin*> plugin = verbs::load_plugin();
+  if (!plugin) return plugin.error();
+  return (*plugin)->open(settings);
+}
+
+constexpr Driver::Form forms[] = {
+    {"verbs:ADAPTER",
+     "an RDMA adapter, as ibv_devices lists it: InfiniBand, RoCE v2, or the software adapter rxe. "
+     "Without ADAPTER it is the first one with an active port",
+     "verbs:rxe0", [](OptionReader& options) {
+       verbs::Settings settings;
+       read_options(options, settings);
+     }}};
+
+}  // namespace
+
+extern const Driver verbs_driver;
+const Driver verbs_driver = {
+    "verbs", "RDMA adapters: datagrams of InfiniBand and RoCE", {}, open, forms};
+
+}  // namespace urma::drivers

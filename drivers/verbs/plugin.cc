@@ -1,0 +1,13 @@
+#include "drivers/verbs/plugin.h"
+
+#include "drivers/verbs/datagram_port.h"
+
+namespace urma::drivers::verbs {
+
+extern "C" __attribute__((visibility("default"))) PluginFunction urma_verbs_plugin;
+const void* urma_verbs_plugin() {
+  static constexpr Plugin plugin = {.stamp = URMA_PLUGIN_STAMP, .open = DatagramPort::open};
+  return &plugin;
+}
+
+}  // namespace urma::drivers::verbs

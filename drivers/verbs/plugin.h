@@ -1,0 +1,20 @@
+#pragma once
+
+#include <memory>
+
+#include "drivers/verbs/settings.h"
+
+namespace urma::drivers::verbs {
+
+// The table that liburma finds in the shared object of this driver (PluginObject).
+struct Plugin {
+  const char* stamp;
+  // Errors: those of urma::open.
+  Result<std::unique_ptr<PacketPort>> (*open)(const Settings& settings);
+};
+
+// The name of the function that returns the table.
+inline constexpr const char* plugin_symbol = "urma_verbs_plugin";
+using PluginFunction = const void*();
+
+}  // namespace urma::drivers::verbs

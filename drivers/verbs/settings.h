@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "drivers/driver.h"
+
+namespace urma::drivers::verbs {
+
+// Which entry of a port's table of GIDs is the device's address. Neither: the best one.
+struct GidWish {
+  std::optional<uint32_t> index = {};
+  Eid address{};  // all zeros: any
+};
+
+// A device string of this driver, taken apart. It does not know whether the adapter can do this.
+struct Settings {
+  std::string adapter;       // as `ibv_devices` lists it; empty: the first one with an active port
+  uint8_t port = 1;          // of the adapter
+  GidWish gid;               // the address on that port
+  uint16_t service = 0;      // 0: 4792, or if that is taken any free one
+  bool gather = true;        // send from registered memory, without a copy
+  SettingList options = {};  // the options as they were read, for PortFacts::settings
+};
+
+}  // namespace urma::drivers::verbs
