@@ -59,7 +59,7 @@ class Incast {
   std::vector<std::unique_ptr<PacketPort>> senders_;
 };
 
-TEST_CASE("in a star, 32 senders to one receiver share its line") {
+TEST_CASE("in a star, 32 senders to one receiver share its line", "[rates]") {
   // At 10 Gb/s a packet takes 3.2 us, so each sender alone fills a line for 10 ms.
   Incast star(32, "sim:star-incast?topology=star&rate=10Gbit&delay=1us&mark=64K&queue=128K");
   star.run(3200ns);
