@@ -69,7 +69,7 @@ TEST_CASE("a child of fork makes blocks of its own, and does not touch its paren
   CHECK(parents->data()[0] == std::byte{1});
 }
 
-TEST_CASE("a shuffle names each number once, in another order for another key") {
+TEST_CASE("a shuffle names each number once, in another order for another key", "[numbers]") {
   const Shuffle shuffle(1, 2);
   const Shuffle other(1, 3);
   std::vector<bool> seen(Shuffle::numbers);

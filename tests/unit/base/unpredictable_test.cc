@@ -40,7 +40,7 @@ void check_chance(const std::vector<uint32_t>& values, unsigned bits, double of_
   CHECK(std::abs(correlation) < 7 / std::sqrt(n));
 }
 
-TEST_CASE("S2: ids, TPNs, PSNs, incarnations and cookies look random") {
+TEST_CASE("S2: ids, TPNs, PSNs, incarnations and cookies look random", "[numbers]") {
   SecureEntropy entropy;
   std::vector<uint32_t> values(draws);
   for (uint32_t& value : values) value = entropy.next32();

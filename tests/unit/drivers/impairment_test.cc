@@ -291,7 +291,8 @@ int changed_bits(size_t bytes, Prng& prng) {
   return changed;
 }
 
-TEST_CASE("corruption changes 1 to 64 bits, small numbers most often, and each number occurs") {
+TEST_CASE("corruption changes 1 to 64 bits, small numbers most often, and each number occurs",
+          "[numbers]") {
   Prng prng(1);
   std::array<int, 65> seen{};
   for (int round = 0; round < 64'000; ++round) {

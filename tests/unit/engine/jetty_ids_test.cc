@@ -11,7 +11,7 @@ namespace {
 
 using engine::JettyIds;
 
-TEST_CASE("each id above the well-known ones is given out once, then there is none") {
+TEST_CASE("each id above the well-known ones is given out once, then there is none", "[numbers]") {
   SeededEntropy entropy(1);
   JettyIds ids(1, entropy);
   std::vector<bool> seen(id_limit);

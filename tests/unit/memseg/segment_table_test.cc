@@ -213,7 +213,8 @@ TEST_CASE("segments of one TokenID are found by address, and withdrawn alone or 
 }
 
 // S5. A former token of an identifier is invalid, however often the identifier is used again.
-TEST_CASE("an identifier is reused after all others, and its former tokens stay invalid") {
+TEST_CASE("an identifier is reused after all others, and its former tokens stay invalid",
+          "[numbers]") {
   SegmentTable table(3, SipHash(7, 8));
   std::byte memory{};
   const SegmentTable::Segment segment{&memory, 1, read_write};
@@ -313,7 +314,7 @@ void looks_random(const std::vector<uint32_t>& drawn, unsigned bits) {
   CHECK(std::abs(serial_correlation(drawn)) < 4 / std::sqrt(drawn.size()));
 }
 
-TEST_CASE("TokenIDs and TokenValues look random") {
+TEST_CASE("TokenIDs and TokenValues look random", "[numbers]") {
   SegmentTable table(4, SipHash(0x1234, 0x5678));
   std::byte memory{};
   const SegmentTable::Segment segment{&memory, 1, read_write};
