@@ -84,37 +84,39 @@ def write(machines, options, seconds, during):
 def test_a_cable_is_pulled_and_put_back(machines):
     for options in ("balance=slice", "balance=packet"):
         def during():
-            time.sleep(1.2)
-            machines.pull(2)
             time.sleep(0.8)
+            machines.pull(2)
+            time.sleep(0.6)
             machines.pull(2, out=False)
         usual, slowest = [], []
         for _ in range(3):
-            usual.append(write(machines, options, 2, lambda: None)["max_us"] / 1000)
-            result = write(machines, options, 3, during)
+            result = write(machines, options, 2.4, during)
             slowest.append(result["max_us"] / 1000)
             counters = result["counters"]
             assert counters["client_channels_lost"] == 0 and counters["client_unknown"] == 0
             assert counters["client_paths_lost"] >= 1 and counters["client_paths_back"] >= 1
             assert slowest[-1] < WORK_LASTS
             # On an otherwise idle machine each write takes less than 100 ms. Other processes may
-            # delay one, so the bound is tried up to three times.
+            # delay one, as they do with all cables in, so the bound is tried up to three times.
+            if slowest[-1] < 100:
+                break
+            usual.append(write(machines, options, 1, lambda: None)["max_us"] / 1000)
             if slowest[-1] < 100 + 2 * usual[-1]:
                 break
+        rate = result["bytes_per_second"] / 1e9
         print(f"R6 {options}: the slowest write took {statistics.median(slowest):.1f} ms, at best "
-              f"{min(slowest):.1f} ({statistics.median(usual):.1f} and {min(usual):.1f} with all "
-              f"cables in); {result['bytes_per_second'] / 1e9:.2f} GB/s")
-        assert min(slowest) < 100 + 2 * max(usual)
+              f"{min(slowest):.1f} (with all cables in {usual}); {rate:.2f} GB/s")
+        assert min(slowest) < 100 + 2 * max(usual, default=0)
 
 
 def test_a_port_loses_its_address_and_gets_it_back(machines):
     for side in (0, 1):
         def during():
-            time.sleep(1)
+            time.sleep(0.7)
             machines.take_address(side, 3)
-            time.sleep(1)
+            time.sleep(0.7)
             machines.take_address(side, 3, away=False)
-        result = write(machines, "", 4, during)
+        result = write(machines, "", 2.5, during)
         counters = result["counters"]
         assert counters["client_channels_lost"] == 0, counters
         for what in ("paths_lost", "paths_back"):
@@ -132,8 +134,8 @@ def many_works(machines, seconds):
 
 
 def test_r7_a_peer_is_stopped_for_less_than_the_verdict(machines, server):
-    client = many_works(machines, 4)
-    time.sleep(1.5)
+    client = many_works(machines, 2.5)
+    time.sleep(1)
     children = pids_below(server.pid)
     signal_all(children, signal.SIGSTOP)
     time.sleep(0.8)
@@ -147,7 +149,7 @@ def test_r7_a_peer_is_stopped_for_less_than_the_verdict(machines, server):
 
 def test_r7_a_peer_is_stopped_for_5_s(machines, server):
     client = many_works(machines, 30)
-    time.sleep(1.5)
+    time.sleep(1)
     children = pids_below(server.pid)
     signal_all(children, signal.SIGSTOP)
     began = time.monotonic()
@@ -163,9 +165,9 @@ def test_r7_a_peer_is_stopped_for_5_s(machines, server):
 
 def test_r8_a_peer_restarts_at_its_address(machines, server):
     """Each time, packets for the last incarnation are still on their way to the new one."""
-    for life in range(3):
+    for life in range(2):
         client = many_works(machines, 30)
-        time.sleep(1)
+        time.sleep(0.7)
         kill(server)
         server = machines.start_server()
         write(machines, "", 0.5, lambda: None)
@@ -202,7 +204,7 @@ def test_the_cable_of_the_set_up_is_pulled(machines):
 def test_the_live_line_says_so(machines):
     ours, theirs = pty.openpty()
     client = subprocess.Popen(
-        machines.command(0, "write_bw", "10.98.0.2", "--seconds", "4", "--device",
+        machines.command(0, "write_bw", "10.98.0.2", "--seconds", "3", "--device",
                          machines.device(0)), stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
     shown = bytearray()
@@ -217,7 +219,7 @@ def test_the_live_line_says_so(machines):
     listener.start()
     time.sleep(1)
     machines.pull(1)
-    time.sleep(2.2)
+    time.sleep(1.6)
     machines.pull(1, out=False)
     client.communicate(timeout=30)
     listener.join()
@@ -324,7 +326,7 @@ def test_two_ports_at_one_address_are_two_paths():
         for balance in ("slice", "packet"):
             device = f"paths(balance={balance}):udp:127.0.0.78+udp:127.0.0.78"
             out = subprocess.run([PROGRAM, "write_bw", "127.0.0.77", "--size", "64K", "--depth",
-                                  "16", "--seconds", "1", "--json", "--device", device],
+                                  "16", "--seconds", "0.5", "--json", "--device", device],
                                  capture_output=True, text=True, timeout=60)
             assert out.returncode == 0, out.stderr
             (result,) = json.loads(out.stdout)["results"]

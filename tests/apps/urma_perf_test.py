@@ -78,7 +78,7 @@ def test_every_limit():
             ("fault(seed=1):cxl:", "write_bw", 2 * ["stamped ring"] + 3 * ["two-copy pipe"]),
             ("udp:", "wake_lat", 4 * ["udp wake"])):
         some = sizes[:len(patterns)]
-        done = results("--self", *test.split(), "--device", device, "--seconds", "0.05", "--limit",
+        done = results("--self", *test.split(), "--device", device, "--seconds", "0.02", "--limit",
                        "--rounds", "2", "--size", ",".join(map(str, some)))
         assert [result["size_bytes"] for result in done] == some
         assert [result["limit_pattern"] for result in done] == patterns, (device, test)
@@ -431,7 +431,7 @@ def test_captures_that_lack_packets():
 
 
 def test_sweep():
-    done = results("--self", "write_bw", "--sweep", "--seconds", "0.05", "--rounds", "1", "--limit",
+    done = results("--self", "write_bw", "--sweep", "--seconds", "0.02", "--rounds", "1", "--limit",
                    "--device", "udp:")
     assert [result["size_bytes"] for result in done] == [8 << i for i in range(20)]
     assert {result["limit_pattern"] for result in done} == {"udp sendmmsg", "udp trains"}
@@ -440,7 +440,7 @@ def test_sweep():
 
 def test_line_on_a_terminal():
     """The live line is printed on a terminal only, and erased at the end."""
-    arguments = ("--self", "send_lat", "--seconds", "2.5", "--rounds", "1")
+    arguments = ("--self", "send_lat", "--seconds", "1.8", "--rounds", "1")
     for more, seen in (((), True), (("--json",), False)):
         ours, theirs = pty.openpty()
         done = subprocess.run(command(*arguments, *more), stdout=subprocess.PIPE, stderr=theirs,

@@ -97,11 +97,11 @@ def client(cna, control, *more):
 
 
 def compete(control):
-    """Two senders for 3 s. Returns the report of the switch."""
+    """Two senders for 2 s. Returns the report of the switch."""
     meter = "none" if control == "aimd" else control
     with Switch("--rate", "100Mbit", "--cc", meter, "--rtt", "2000") as switch:
         server = start_server(1, LATE)
-        senders = [client(cna, control, "--seconds", "3") for cna in (2, 3)]
+        senders = [client(cna, control, "--seconds", "2") for cna in (2, 3)]
         for sender in senders:
             out, errors = sender.communicate(timeout=60)
             assert sender.returncode == 0, errors
@@ -252,8 +252,8 @@ def test_restart():
     """Devices attach again to a switch that was started again, and go on."""
     with Switch() as first:
         server = start_server(1)
-        sender = client(2, "aimd", "--seconds", "4")
-        time.sleep(1.5)
+        sender = client(2, "aimd", "--seconds", "3")
+        time.sleep(0.8)
         first.process.kill()
         first.process.wait()
         with Switch() as second:
@@ -270,8 +270,8 @@ def test_restart_with_another_meter():
     would misread them, and read delays."""
     with Switch("--cc", "caqm_r") as first:
         server = start_server(1, LATE)
-        sender = client(2, "caqm_r", "--seconds", "4")
-        time.sleep(1.5)
+        sender = client(2, "caqm_r", "--seconds", "3")
+        time.sleep(0.8)
         first.process.kill()
         first.process.wait()
         with Switch("--cc", "caqm_w", "--rate", "20Mbit") as second:

@@ -43,9 +43,8 @@ TEST_CASE("a target is killed in the middle of traffic: its works end in time, o
       Traffic calm(other, here.device.import("urma://localhost/bystander").value());
       const Time until =
           read_clock() + 50ms + Duration(static_cast<int64_t>(prng.below(100'000'000)));
-      const auto flows = [&] {
-        return doomed.ended(Status::ok) > 0;
-      };  // later if the machine is busy
+      // On a busy machine the first work ends later than that.
+      const auto flows = [&] { return doomed.ended(Status::ok) > 0; };
       while (read_clock() < until || (!flows() && since(until) < patience)) {
         doomed.turn(), calm.turn();
       }
