@@ -62,6 +62,11 @@ const Destination* AddressBook::find(const Endpoint& to, Time now) {
   return &entry->destination;
 }
 
+bool AddressBook::awaits(const Endpoint& to) {
+  const Entry* const entry = look_up(to);
+  return entry != nullptr && !entry->absent;
+}
+
 void AddressBook::heard(const Endpoint& from, uint32_t number, Time now) {
   Entry* const entry = look_up(from);
   if (entry == nullptr || entry->destination.handle == nullptr) return;
@@ -77,8 +82,13 @@ void AddressBook::heard(const Endpoint& from, uint32_t number, Time now) {
 void AddressBook::note(const Finder::Answer& answer, Time now) {
   Entry* const entry = look_up(answer.of);
   const Destination& found = answer.destination;
-  if (found.handle == nullptr) return;  // what is known may still be right
+  if (found.handle == nullptr) {
+    // A destination that is known may still be right.
+    if (entry != nullptr) entry->absent = true;
+    return;
+  }
   if (entry == nullptr) return finder_.discard(found.handle);
+  entry->absent = false;
   const Destination before = std::exchange(entry->destination, found);
   if (before.handle != nullptr) finder_.discard(before.handle);
   if (before.number != found.number) entry->heard = now;

@@ -55,6 +55,8 @@ class AddressBook {
   // Returns where datagrams to `to` go, or null if that is not known yet, or was never answered.
   // Valid until the next call.
   const Destination* find(const Endpoint& to, Time now);
+  // Returns whether an answer for `to`, which is not known, may come soon.
+  bool awaits(const Endpoint& to);
   // Notes a datagram from an endpoint, and the number of the queue pair that sent it.
   void heard(const Endpoint& from, uint32_t number, Time now);
   // Takes answers. `news` is called with each endpoint, and whether it is known.
@@ -76,6 +78,7 @@ class AddressBook {
     Time heard{};  // last, or when the destination became known
     Time ask_at{};
     Duration pause = first_pause;
+    bool absent = false;  // the last answer was that no device is there
   };
   struct HashOf {
     uint64_t operator()(const Endpoint& at) const;

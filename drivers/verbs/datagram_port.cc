@@ -80,15 +80,15 @@ Result<std::unique_ptr<PacketPort>> DatagramPort::open(const Settings& settings)
   if (!queue) return queue.error();
   Result<std::unique_ptr<Resolver>> resolver = Resolver::start(objects->adapter, settings);
   if (!resolver) return resolver.error();
+  objects->queue.emplace(std::move(*queue));
   objects->resolver = std::move(*resolver);
   objects->book.emplace(*objects->resolver);
-  objects->queue.emplace(std::move(*queue));
   return std::unique_ptr<PacketPort>(new DatagramPort(std::move(objects), settings));
 }
 
 DatagramPort::DatagramPort(std::unique_ptr<Objects> objects, const Settings& settings)
     : objects_(std::move(objects)),
-      descriptors_{objects_->queue->descriptor()},
+      descriptors_{objects_->queue->descriptor(), objects_->resolver->news()},
       gathers_(settings.gather && objects_->adapter.facts().most_pieces >= most_parts),
       slot_bytes_(aligned(TxFrame::head_room + objects_->adapter.facts().mtu)),
       buffer_bytes_(aligned(grh_bytes + objects_->adapter.facts().mtu)),
@@ -107,7 +107,7 @@ DatagramPort::DatagramPort(std::unique_ptr<Objects> objects, const Settings& set
   std::array<uint32_t, receive_count> all;
   for (uint32_t i = 0; i < receive_count; ++i) all[i] = i;
   post_buffers(all);
-  objects_->resolver->serve(objects_->queue->number());
+  objects_->resolver->serve(objects_->queue->pair());
 }
 
 DatagramPort::~DatagramPort() {
@@ -202,8 +202,12 @@ void DatagramPort::pass(Frame& frame, Time now) {
   lay(frame, *to);
 }
 
+// A destination that does not answer leaves room for others.
 void DatagramPort::keep_waiting(Frame& frame, Time now) {
-  if (waiting_.size() == most_waiting) {
+  const auto before = std::ranges::count_if(
+      waiting_, [&](const Waiting& one) { return one.frame->to == frame.to; });
+  if (!objects_->book->awaits(frame.to) || waiting_.size() == most_waiting ||
+      before == most_waiting_for_one) {
     ++counters_.unreachable;
     return let_go(frame);
   }
@@ -278,7 +282,7 @@ void DatagramPort::send_waiting(Time now) {
     Frame& frame = *one.frame;
     const Destination* const to = gone_ ? nullptr : objects_->book->find(frame.to, now);
     if (to == nullptr) {
-      if (now < one.until && !gone_) return false;
+      if (!gone_ && now < one.until && objects_->book->awaits(frame.to)) return false;
       ++counters_.unreachable;
       let_go(frame);
       return true;
@@ -412,8 +416,14 @@ void DatagramPort::release(std::span<const RxFrame> frames) {
   }
 }
 
+void DatagramPort::disarm() {
+  objects_->queue->disarm();
+  objects_->resolver->clear_news();
+}
+
+// Completions of sends give no signal, and one may say that the queue pair has failed.
 Time DatagramPort::next_arrival() const {
-  return waiting_.empty() ? never : received_at_ + between_looks;
+  return waiting_.empty() && posted_first_ == posted_end_ ? never : received_at_ + between_looks;
 }
 
 // ---- failures
@@ -427,6 +437,7 @@ void DatagramPort::end_sends() {
 // Replaces a queue pair that has failed. Packets in it are lost.
 void DatagramPort::restart() {
   gone_ = objects_->resolver->gone() || !objects_->queue->reset();
+  if (gone_) objects_->queue->silence();
   ++generation_;
   end_sends();
   std::vector<uint32_t> unlent;

@@ -37,7 +37,7 @@ class DatagramPort final : public PacketPort {
   void release(std::span<const RxFrame> frames) override;
   std::span<const int> descriptors() const override { return descriptors_; }
   void arm() override { objects_->queue->arm(); }
-  void disarm() override { objects_->queue->disarm(); }
+  void disarm() override;
   Time next_arrival() const override;
   DeviceReads* device_reads() override { return gathers_ ? &objects_->segments : nullptr; }
 
@@ -45,7 +45,8 @@ class DatagramPort final : public PacketPort {
   static constexpr uint32_t frame_count = 512;
   static constexpr uint32_t receive_count = 1024;
   static constexpr size_t burst = 64;
-  static constexpr size_t most_waiting = 64;
+  static constexpr size_t most_waiting = 256;
+  static constexpr ptrdiff_t most_waiting_for_one = 64;
 
   struct Frame : TxFrame {
     uint64_t number = 0;  // of those that `send` has taken, when it was posted
@@ -67,9 +68,9 @@ class DatagramPort final : public PacketPort {
     Region memory;
     Memory registered;
     RegisteredSegments segments;
+    std::optional<DatagramQueue> queue;
     std::unique_ptr<Resolver> resolver;
     std::optional<AddressBook> book;
-    std::optional<DatagramQueue> queue;
   };
   struct Batch;
 
@@ -98,7 +99,7 @@ class DatagramPort final : public PacketPort {
 
   const pid_t opener_ = getpid();
   std::unique_ptr<Objects> objects_;
-  std::array<int, 1> descriptors_;
+  std::array<int, 2> descriptors_;
   const bool gathers_;
   const size_t slot_bytes_;    // of a frame
   const size_t buffer_bytes_;  // of a received datagram

@@ -1,11 +1,14 @@
 #include "drivers/verbs/datagram_queue.h"
 
 #include <fcntl.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <string>
 
+#include "base/above_standard.h"
 #include "base/failed.h"
 
 namespace urma::drivers::verbs {
@@ -106,6 +109,13 @@ void DatagramQueue::disarm() {
   unsigned signals = 0;
   while (ibv_get_cq_event(channel_.get(), &queue, &context) == 0) ++signals;
   if (signals > 0) ibv_ack_cq_events(received_.get(), signals);
+}
+
+void DatagramQueue::silence() const {
+  const int silent = above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (silent < 0) return;
+  dup3(silent, channel_->fd, O_CLOEXEC);
+  close(silent);
 }
 
 }  // namespace urma::drivers::verbs

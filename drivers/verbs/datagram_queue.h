@@ -21,10 +21,10 @@ class DatagramQueue {
   // Errors: no_resources.
   static Result<DatagramQueue> make(const Adapter& adapter, const Settings& settings);
 
-  // How senders address this queue pair, and what they have to show.
-  uint32_t number() const { return pair_->qp_num; }
+  // Senders have to show it.
   static constexpr uint32_t key = 0x01234567;  // RDMA_UDP_QKEY
   uint32_t inline_bytes() const { return inline_bytes_; }
+  ibv_qp& pair() const { return *pair_; }
   int descriptor() const { return channel_->fd; }
 
   // Posts the works, which are linked. Returns 0, or an errno when the queue pair has failed.
@@ -39,6 +39,8 @@ class DatagramQueue {
   void arm() const;
   // Takes the signals from the descriptor.
   void disarm();
+  // The descriptor is never readable again. That of an adapter that was removed always would be.
+  void silence() const;
 
   // Takes all works from the queues, which are then as new ones. Completions of these works may
   // still be polled. Returns false if the adapter does not.

@@ -26,7 +26,9 @@ constexpr Duration query_patience = std::chrono::seconds(1);
 constexpr int step_patience_ms = 1000;
 // Datagrams have left their queue long before.
 constexpr Duration discarded_after = std::chrono::seconds(2);
-constexpr int between_looks_ms = 100;  // for times to expire
+constexpr int between_looks_ms = 100;  // while a time may expire
+// rxe reports no event when a queue pair fails, and no completion of its receives.
+constexpr Duration between_looks_at_queue_pair = std::chrono::seconds(1);
 
 // How many routers a datagram may pass.
 constexpr uint8_t hop_limit = 64;
@@ -58,13 +60,14 @@ Result<std::unique_ptr<Resolver>> Resolver::start(const Adapter& adapter,
         .fix("as root, modprobe rdma_ucm; and give this user access to /dev/infiniband/rdma_cm");
   }
   const int wake = above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (wake < 0) {
+  const int news = above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  std::unique_ptr<Resolver> resolver(new Resolver(adapter, std::move(channel), wake, news));
+  if (wake < 0 || news < 0) {
     return failed(Status::no_resources, "verbs: eventfd: ", std::string_view(std::strerror(errno)))
         .usual_fix();
   }
-  set_non_blocking(channel->fd);
+  set_non_blocking(resolver->channel_->fd);
   set_non_blocking(adapter.context()->async_fd);
-  std::unique_ptr<Resolver> resolver(new Resolver(adapter, std::move(channel), wake));
   if (auto done = resolver->listen(settings); !done) return done.error();
   const SignalsBlocked blocked;
   resolver->thread_ = std::thread([self = resolver.get()] { self->run(); });
@@ -81,7 +84,16 @@ Resolver::~Resolver() {
   for (const Answer& one : answers_) {
     if (one.destination.handle != nullptr) ibv_destroy_ah(one.destination.handle);
   }
-  close(wake_);
+  for (const int one : {wake_, news_}) {
+    if (one >= 0) close(one);
+  }
+}
+
+void Resolver::tell() const { eventfd_write(news_, 1); }
+
+void Resolver::clear_news() const {
+  eventfd_t ignored = 0;
+  eventfd_read(news_, &ignored);
 }
 
 Resolver::Id Resolver::make_id(void* context) const {
@@ -169,17 +181,30 @@ void Resolver::discard(ibv_ah* handle) {
 
 // ---- the thread
 
+// Returns for how many milliseconds the thread may sleep.
+int Resolver::patience() {
+  const std::lock_guard lock(mutex_);
+  if (!queries_.empty() || !discarded_.empty()) return between_looks_ms;
+  return static_cast<int>(between_looks_at_queue_pair / std::chrono::milliseconds(1));
+}
+
 void Resolver::run() {
   std::array<pollfd, 3> sources{
       {{channel_->fd, POLLIN, 0}, {adapter_.context()->async_fd, POLLIN, 0}, {wake_, POLLIN, 0}}};
   while (!stop_.load()) {
-    poll(sources.data(), sources.size(), between_looks_ms);
+    poll(sources.data(), sources.size(), patience());
+    // The descriptor of an adapter that was removed stays readable.
+    if ((sources[1].revents & (POLLERR | POLLHUP)) != 0) {
+      sources[1].fd = -1;
+      note_removal();
+    }
     eventfd_t ignored = 0;
     eventfd_read(wake_, &ignored);
     handle_events();
     handle_adapter_events();
     begin_queries();
     const Time now = read_clock();
+    look_at_queue_pair(now);
     end_old_queries(now);
     destroy_discarded(now);
   }
@@ -206,7 +231,7 @@ void Resolver::begin(const Endpoint& to) {
   query->until = read_clock() + query_patience;
   if (to == Endpoint{adapter_.facts().gid.address, service_}) {
     return finish(*query, {.handle = make_handle(to, {}),
-                           .number = serves_.load(std::memory_order_acquire),
+                           .number = serves_.load(std::memory_order_acquire)->qp_num,
                            .key = RDMA_UDP_QKEY});
   }
   query->id = make_id(query.get());
@@ -234,6 +259,7 @@ void Resolver::handle_events() {
       rdma_destroy_id(request);
       continue;
     }
+    if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL) note_removal();
     const auto query =
         std::ranges::find_if(queries_, [&](auto& one) { return one->id.get() == copy.id; });
     if (query != queries_.end() && !advance(**query, copy)) {
@@ -246,8 +272,8 @@ void Resolver::handle_events() {
 
 void Resolver::answer_request(rdma_cm_id& request) const {
   rdma_conn_param answer{};
-  answer.qp_num = serves_.load(std::memory_order_acquire);
-  if (answer.qp_num != 0) {
+  if (const ibv_qp* const pair = serves_.load(std::memory_order_acquire); pair != nullptr) {
+    answer.qp_num = pair->qp_num;
     rdma_accept(&request, &answer);
   } else {
     rdma_reject(&request, nullptr, 0);
@@ -279,9 +305,12 @@ bool Resolver::advance(Query& query, const rdma_cm_event& event) {
 }
 
 void Resolver::finish(const Query& query, const Destination& found) {
-  const std::lock_guard lock(mutex_);
-  answers_.push_back({query.to, found});
-  answered_.store(true, std::memory_order_release);
+  {
+    const std::lock_guard lock(mutex_);
+    answers_.push_back({query.to, found});
+    answered_.store(true, std::memory_order_release);
+  }
+  tell();
 }
 
 void Resolver::end_old_queries(Time now) {
@@ -307,13 +336,31 @@ ibv_ah* Resolver::make_handle(const Endpoint& to, ibv_ah_attr attributes) const 
 void Resolver::handle_adapter_events() {
   ibv_async_event event;
   while (ibv_get_async_event(adapter_.context(), &event) == 0) {
-    if (event.event_type == IBV_EVENT_DEVICE_FATAL) gone_.store(true, std::memory_order_relaxed);
+    if (event.event_type == IBV_EVENT_DEVICE_FATAL) note_removal();
     if (event.event_type == IBV_EVENT_QP_FATAL || event.event_type == IBV_EVENT_CQ_ERR ||
         event.event_type == IBV_EVENT_QP_REQ_ERR || event.event_type == IBV_EVENT_QP_ACCESS_ERR) {
       failed_.store(true, std::memory_order_relaxed);
+      tell();
     }
     ibv_ack_async_event(&event);
   }
+}
+
+void Resolver::note_removal() {
+  gone_.store(true, std::memory_order_relaxed);
+  tell();
+}
+
+void Resolver::look_at_queue_pair(Time now) {
+  ibv_qp* const pair = serves_.load(std::memory_order_acquire);
+  if (pair == nullptr || now - looked_at_ < between_looks_at_queue_pair) return;
+  looked_at_ = now;
+  ibv_qp_attr attributes{};
+  ibv_qp_init_attr made{};
+  if (ibv_query_qp(pair, &attributes, IBV_QP_STATE, &made) != 0) return;
+  if (attributes.qp_state != IBV_QPS_ERR && attributes.qp_state != IBV_QPS_SQE) return;
+  failed_.store(true, std::memory_order_relaxed);
+  tell();
 }
 
 void Resolver::destroy_discarded(Time now) {

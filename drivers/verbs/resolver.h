@@ -24,14 +24,18 @@ class Resolver final : public Finder {
   ~Resolver() override;
 
   uint16_t service() const { return service_; }
-  // Answers with this queue pair from now on; before, others get no answer.
-  void serve(uint32_t queue_pair) { serves_.store(queue_pair, std::memory_order_release); }
+  // Answers with this queue pair from now on, and watches it; before, others get no answer. It must
+  // live as long as this object.
+  void serve(ibv_qp& queue_pair) { serves_.store(&queue_pair, std::memory_order_release); }
+  // Returns a descriptor that becomes readable when there are answers, or something has failed.
+  int news() const { return news_; }
+  void clear_news() const;
 
   bool ask(const Endpoint& to) override;
   size_t take(std::span<Answer> out) override;
   void discard(ibv_ah* handle) override;
 
-  // Returns whether the adapter has reported that the queue pair failed, once for each report.
+  // Returns whether the queue pair was found to have failed, once each time.
   bool queue_pair_failed() {
     return failed_.load(std::memory_order_relaxed) &&
            failed_.exchange(false, std::memory_order_relaxed);
@@ -60,14 +64,15 @@ class Resolver final : public Finder {
     Time at;
   };
 
-  Resolver(const Adapter& adapter, EventChannel channel, int wake)
-      : adapter_(adapter), channel_(std::move(channel)), wake_(wake) {}
+  Resolver(const Adapter& adapter, EventChannel channel, int wake, int news)
+      : adapter_(adapter), channel_(std::move(channel)), wake_(wake), news_(news) {}
 
   Result<void> listen(const Settings& settings);
   Id make_id(void* context) const;
   int bind(rdma_cm_id& id, uint16_t port) const;
   socklen_t address_of(const Endpoint& at, sockaddr_storage& out) const;
   void run();
+  int patience();
   void begin_queries();
   void begin(const Endpoint& to);
   void handle_events();
@@ -77,18 +82,24 @@ class Resolver final : public Finder {
   void end_old_queries(Time now);
   ibv_ah* make_handle(const Endpoint& to, ibv_ah_attr attributes) const;
   void handle_adapter_events();
+  void note_removal();
+  void look_at_queue_pair(Time now);
+  void tell() const;
   void destroy_discarded(Time now);
 
   const Adapter& adapter_;
   EventChannel channel_;
-  const int wake_;  // an eventfd
+  const int wake_;  // eventfds
+  const int news_;
   Id listener_;
   uint16_t service_ = 0;
-  std::atomic<uint32_t> serves_{0};
+  std::atomic<ibv_qp*> serves_{nullptr};
   std::atomic<bool> failed_{false};
   std::atomic<bool> gone_{false};
   std::atomic<bool> stop_{false};
-  std::vector<std::unique_ptr<Query>> queries_;  // used by the thread only
+  // Used by the thread only.
+  std::vector<std::unique_ptr<Query>> queries_;
+  Time looked_at_{};  // when the queue pair was last looked at
 
   std::mutex mutex_;  // of what follows
   std::vector<Endpoint> questions_;

@@ -2,8 +2,8 @@
 """Does EAL start with the arguments and with the memory that it is given?
 eal_start_test.py PEER arguments|huge_pages
 
-PEER is dpdk_peer. EAL starts once in each process. "huge_pages" writes the kernel's number of huge
-pages and restores it: it is skipped (77) without root, or if the kernel gives none.
+PEER is driver_peer. EAL starts once in each process. "huge_pages" writes the kernel's number of
+huge pages and restores it: it is skipped (77) without root, or if the kernel gives none.
 """
 
 import contextlib

@@ -2,77 +2,29 @@
 """Do two processes reach each other over each kind of virtual port, and do they survive each other?
 processes_test.py PEER sockets|kernel [KILLS]
 
-PEER is dpdk_peer. "sockets" are memif, and vhost with virtio_user. "kernel" is af_packet, and
+PEER is driver_peer. "sockets" are memif, and vhost with virtio_user. "kernel" is af_packet, and
 af_xdp, on a pair of veth between namespaces of this test's own; without root it is skipped (77).
 KILLS is how often each side is killed; if it is given, nothing else is tested.
 """
 
-import atexit
 import os
 import pathlib
-import queue
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "apps"))
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS / "apps"), str(TESTS / "drivers")]
 from ordinary_user import ordinary_user
+from peers import Process, disturbed
 from running import skip
 
 PEER, MEDIUM = sys.argv[1:3]
 ONLY_KILLS = len(sys.argv) > 3
 KILLS = int(sys.argv[3]) if ONLY_KILLS else 5
-PATIENCE = 60
 SERVER, CLIENT = "10.9.0.1", "10.9.0.2"
-
-
-class Process:
-    def __init__(self, words, before=()):
-        # Each is in the autogroup of this test, so that they yield to each other.
-        self.process = subprocess.Popen([*before, PEER, *words], stdout=subprocess.PIPE, text=True)
-        atexit.register(self.process.kill)  # otherwise it would keep the output of this test open
-        self.lines = queue.Queue()
-        threading.Thread(target=self.read, daemon=True).start()
-
-    def read(self):
-        for line in self.process.stdout:
-            self.lines.put(line.strip())
-        self.lines.put("")
-
-    def await_line(self, begin):
-        """Returns the next line that begins so."""
-        until = time.monotonic() + PATIENCE
-        while True:
-            try:
-                line = self.lines.get(timeout=max(0.1, until - time.monotonic()))
-            except queue.Empty:
-                sys.exit(f"no \"{begin}\" within {PATIENCE} s from {self.process.args}")
-            if line.startswith(begin):
-                return line
-            if not line or line.startswith("failed"):
-                sys.exit(f"{self.process.args}: {line or 'ended'} ({self.process.poll()})")
-
-    def forget(self):
-        """Drops the lines that have come."""
-        while not self.lines.empty():
-            line = self.lines.get()
-            if not line or line.startswith("failed"):
-                sys.exit(f"{self.process.args}: {line or 'ended'} ({self.process.poll()})")
-
-    def sleeps(self):
-        """Returns how often threads of this process have gone to sleep."""
-        sleeps = 0
-        for status in pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/status"):
-            words = status.read_text().split()
-            sleeps += int(words[words.index("voluntary_ctxt_switches:") + 1])
-        return sleeps
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
 
 
 class Link:
@@ -87,11 +39,14 @@ class Link:
         self.devices = (f"dpdk:{server}?ip={SERVER}/24&{options}",
                         f"dpdk:{client}?ip={CLIENT}/24&{options}")
 
+    def process(self, end, *words):
+        return Process(*self.before[end], PEER, self.devices[end], *words)
+
     def start(self, end):
         words = ["serve"] if end == 0 else ["write", SERVER]
         until = time.monotonic() + (10 if self.released_late else 0)
         while True:
-            process = Process([self.devices[end], *words], self.before[end])
+            process = self.process(end, *words)
             try:
                 process.await_line("ready")
                 return process
@@ -105,7 +60,7 @@ class Link:
         """Returns how often the threads of two processes that do nothing wake within 2 s."""
         ends = []
         for end in (0, 1):
-            ends.append(Process([self.devices[end], "rest"], self.before[end]))
+            ends.append(self.process(end, "rest"))
             ends[end].await_line("ready")
         time.sleep(0.5)  # they poll before they sleep
         before = sum(end.sleeps() for end in ends)
@@ -119,23 +74,7 @@ class Link:
         """Kills each end so many times. `disturb` does something to the link after that, which
         both survive."""
         begun = time.monotonic()
-        ends = [self.start(0), self.start(1)]
-        ends[1].await_line("reached")
-        for end in (0, 1):
-            for _ in range(kills if self.kills[end] else 0):
-                ends[end].kill()
-                ends[end] = self.start(end)
-                if end == 0:
-                    time.sleep(0.05)
-                    ends[1].forget()
-                ends[1].await_line("reached")
-                if ends[1 - end].process.poll() is not None:
-                    sys.exit(f"{self.name}: the survivor has ended")
-        disturb()
-        ends[1].forget()
-        ends[1].await_line("reached")
-        for end in (1, 0):
-            ends[end].kill()
+        disturbed(self.start, [kills if each else 0 for each in self.kills], disturb)
         killed = kills * sum(self.kills)
         print(f"{self.name}: {killed} killed, {time.monotonic() - begun:.1f} s", flush=True)
 
@@ -184,8 +123,8 @@ def check_kernel(names, before):
             done = in_namespace(names[1], command)
             if done.returncode != 0:
                 sys.exit(f"{command}: {done.stdout}")
-        server = Process([f"dpdk:net_af_packet0,iface=va?ip={address}/{prefix}&mtu=9000", "serve"],
-                         before[0])
+        device = f"dpdk:net_af_packet0,iface=va?ip={address}/{prefix}&mtu=9000"
+        server = Process(*before[0], PEER, device, "serve")
         server.await_line("ready")
         if shutil.which("ping"):
             for size in (56, 9000 - (48 if nodad else 28)):
@@ -193,8 +132,8 @@ def check_kernel(names, before):
                 if " 0% packet loss" not in done.stdout:
                     sys.exit(f"ping -s {size} {address}: {done.stdout}")
         bracket = f"[{own}]" if nodad else own
-        client = Process([f"udp:{bracket}", "write", f"[{address}]" if nodad else address],
-                         before[1])
+        client = Process(*before[1], PEER, f"udp:{bracket}", "write",
+                         f"[{address}]" if nodad else address)
         client.await_line("reached")
         client.kill()
         server.kill()

@@ -2,7 +2,7 @@
 """Are devices refused, with what to do, that the machine or another process does not allow?
 refused_test.py PEER
 
-PEER is dpdk_peer. Each device is opened by a process of its own, because EAL starts once in each.
+PEER is driver_peer. Each device is opened by a process of its own, because EAL starts once in each.
 """
 
 import contextlib

@@ -144,6 +144,21 @@ TEST_CASE("a datagram from another queue pair is a reason to ask, not an answer"
   CHECK(world.table.questions.empty());
 }
 
+TEST_CASE("an answer is awaited until there is one, and not while none is expected") {
+  World world;
+  CHECK(!world.book.awaits(service(1)));
+  world.number_of(service(1), begin);
+  CHECK(world.book.awaits(service(1)));
+  world.update(begin);
+  CHECK(!world.book.awaits(service(1)));
+  world.table.numbers[1] = 11;
+  const Time later = begin + milliseconds(50);
+  CHECK(world.number_of(service(1), later) == 0);
+  world.update(later);
+  CHECK(world.book.awaits(service(1)));
+  CHECK(world.number_of(service(1), later) == 11);
+}
+
 TEST_CASE("a finder that is busy is asked again") {
   World world;
   world.table.numbers[1] = 11;
