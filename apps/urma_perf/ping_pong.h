@@ -20,6 +20,7 @@ class PingPong {
   void post_late(Jetty& jetty, const Work& work);
   bool await(uint32_t jetty, uint32_t window, int64_t since, Verdict& verdict);
   bool handle(const Completion& completion, uint32_t jetty, uint32_t window, Verdict& verdict);
+  bool is_late(uint32_t jetty, uint32_t slot, uint32_t window) const;
 
   Side& side_;
   std::vector<uint32_t> jetties_;
