@@ -7,6 +7,7 @@ std::span<const Check> all_checks() {
       {"device cxl:", check_window_device},
       {"device udp:", check_network_device},
       {"device dpdk:", check_dpdk},
+      {"device verbs:", check_verbs},
       {"shared memory", check_shared_memory},
       {"window file", check_window_file},
       {"names", check_names},

@@ -22,6 +22,9 @@ Finding check_network_device(const Host& host);
 // ---- checks_dpdk.cc: ports of DPDK, and what NICs need
 Finding check_dpdk(const Host& host);
 
+// ---- checks_verbs.cc: RDMA adapters
+Finding check_verbs(const Host& host);
+
 // ---- checks_files.cc: files by which processes find each other
 Finding check_shared_memory(const Host& host);
 Finding check_window_file(const Host& host);

@@ -116,6 +116,18 @@ TEST_CASE("ports of DPDK: whether the driver is there, and what bound NICs need"
        "chown " + bound.user() + " /dev/vfio/17");
 }
 
+TEST_CASE("RDMA adapters: each has to open") {
+  Machine machine;
+  says(check_verbs(machine.host), Level::ok, "no RDMA adapter");
+  machine.file("/sys/class/infiniband/mlx5_0");
+  machine.file("/sys/class/infiniband/rxe0");
+  says(check_verbs(machine.host), Level::ok, "opens on mlx5_0, rxe0");
+  machine.broken = "verbs:rxe0";
+  machine.error = {Status::unsupported, "verbs: datagrams of 1024 bytes. Fix: raise the MTU"};
+  says(check_verbs(machine.host), Level::warn, "rxe0 does not open: verbs: datagrams",
+       "raise the MTU");
+}
+
 TEST_CASE("doctor: if a device cannot be opened, its own error and cure are reported") {
   Machine machine;
   says(check_window_device(machine.host), Level::ok, "opens");
