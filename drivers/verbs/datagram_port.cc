@@ -307,7 +307,10 @@ void DatagramPort::settle() {
   bool failed = false;
   for (size_t count = burst; count == burst && !gone_;) {
     count = objects_->queue->poll_sent(completions);
-    if (count == SIZE_MAX) break;
+    if (count == SIZE_MAX) {
+      failed = true;
+      break;
+    }
     for (size_t i = 0; i < count; ++i) {
       const ibv_wc& one = completions[i];
       if (one.wr_id >> 32 != generation_) continue;
@@ -355,7 +358,10 @@ size_t DatagramPort::receive(std::span<RxFrame> frames, Time now) {
   if (gone_) return 0;
   const size_t room = std::min(frames.size(), burst);
   const size_t count = objects_->queue->poll_received(std::span(completions).first(room));
-  if (count == SIZE_MAX) return 0;
+  if (count == SIZE_MAX) {
+    restart();
+    return 0;
+  }
   counters_.calls_received += count > 0 ? 1 : 0;
   std::array<uint32_t, burst> others;
   size_t other_count = 0;

@@ -70,7 +70,10 @@ Result<std::unique_ptr<Resolver>> Resolver::start(const Adapter& adapter,
   set_non_blocking(adapter.context()->async_fd);
   if (auto done = resolver->listen(settings); !done) return done.error();
   const SignalsBlocked blocked;
-  resolver->thread_ = std::thread([self = resolver.get()] { self->run(); });
+  resolver->thread_ = std::thread([self = resolver.get()] {
+    pthread_setname_np(pthread_self(), "urma-verbs");
+    self->run();
+  });
   return resolver;
 }
 
