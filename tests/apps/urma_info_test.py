@@ -140,7 +140,7 @@ def test_device_that_does_not_open():
                                ("cxl:/nonexistent/window", 1, "io_error"),
                                ("udp:192.0.2.1", 2, "invalid_argument"),
                                ("udp:?mtu=7", 2, "invalid_argument"),
-                               ("verbs:", 2, "invalid_argument"),
+                               ("wires:", 2, "invalid_argument"),
                                ("nonsense", 2, "invalid_argument"),
                                ("x" * 600, 2, "invalid_argument")):
         for mode in ([], ["--config"]):
@@ -205,7 +205,7 @@ def test_help():
         assert done.returncode == 0 and done.stdout.startswith(driver + " - "), done
         assert max(len(line) for line in done.stdout.splitlines()) <= COLUMNS
     assert "rcvbuf=" in run("--help", "udp").stdout
-    done = run("--help", "verbs")
+    done = run("--help", "wires")
     assert done.returncode == 2 and "Fix: name one of cxl, " in done.stderr, done
     assert run("--version").stdout.startswith("urma_info ")
 
