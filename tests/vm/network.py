@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Two machines, whose wire loses packets, and one of which dies:
-verbs_network.py PEER URMA_PERF"""
+network.py PEER URMA_PERF verbs|udp"""
 
 import json
 import os
@@ -13,11 +13,14 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "drivers"))
 from peers import Process
 
-PEER, PERF = sys.argv[1:3]
+PEER, PERF, DRIVER = sys.argv[1:4]
 NODE = int(os.environ["BED_NODE"])
 WIRE = os.environ["BED_WIRE"]
-OTHER = "10.2.0.2"
+SELF, OTHER = f"10.2.0.{NODE}", "10.2.0.2"
+DEVICE, SECOND_DEVICE = {"verbs": ("verbs:rxe0", "verbs:rxe0?service=4793"),
+                         "udp": (f"udp:{SELF}", f"udp:{SELF}:4793")}[DRIVER]
 DEATH = (OTHER, 4795)  # a connection to it kills the other machine
+PATIENCE = 30  # seconds
 ROWS = (("write_imm_lat", "64", "100"), ("write_bw", "64K", "20"), ("read_lat", "64", "50"),
         ("send_bw", "2K", "200"))
 
@@ -26,12 +29,27 @@ def run(words):
     return subprocess.run(words.split(), check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+def reach(words):
+    """Runs a client of urma_perf, which gives up after 2 s without an answer of its server. Where
+    packets are lost that may be too short: a verbs device asks for a queue pair once in a second.
+    """
+    until = time.monotonic() + PATIENCE
+    while True:
+        done = subprocess.run(words.split(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, check=False)
+        if done.returncode == 0:
+            return done.stdout
+        if "no process answered" not in done.stderr or time.monotonic() > until:
+            sys.exit(f"{words}: {done.returncode}: {done.stderr}")
+        print("the server was not found within 2 s", flush=True)
+
+
 def measure(loss):
     """Returns the median of each row, after all its works completed with the right bytes."""
     medians = []
     for test, size, count in ROWS:
-        done = run(f"{PERF} {test} {OTHER} --device verbs:rxe0 --json --size {size} "
-                   f"--count {count}")
+        done = reach(f"{PERF} {test} {OTHER} --device {DEVICE} --json --size {size} "
+                     f"--count {count}")
         (row,) = json.loads(done)["results"]
         assert row["wrong"] == 0, row
         medians.append(f"{test} {size} {row['p50_us']:.0f} us")
@@ -47,7 +65,7 @@ def first():
             run(f"tc qdisc replace dev {WIRE} root netem loss {loss}%")
         print(f"loss {loss} %: {measure(loss)}", flush=True)
     run(f"tc qdisc del dev {WIRE} root")
-    writer = Process(PEER, "verbs:rxe0", "write", f"{OTHER}:4793")
+    writer = Process(PEER, DEVICE, "write", f"{OTHER}:4793")
     writer.await_line("reached")
     socket.create_connection(DEATH).close()
     # A work that does not complete ends the writer.
@@ -59,8 +77,8 @@ def first():
 
 
 def second():
-    subprocess.Popen([PERF, "server", "--device", "verbs:rxe0"])
-    Process(PEER, "verbs:rxe0?service=4793", "serve").await_line("ready")
+    subprocess.Popen([PERF, "server", "--device", DEVICE])
+    Process(PEER, SECOND_DEVICE, "serve").await_line("ready")
     socket.create_server(DEATH).accept()
     # The verdict, which bed.py reads, and a reset without a word to anybody.
     pathlib.Path("/dev/console").write_text("BED-EXIT 0\n", encoding="ascii")
