@@ -22,7 +22,8 @@ namespace {
 
 constexpr size_t most_questions = 256;  // that wait
 constexpr size_t most_queries = 64;     // at a time
-constexpr Duration query_patience = std::chrono::seconds(1);
+// The communication manager repeats a question that was lost only after 4 s.
+constexpr Duration query_patience = std::chrono::milliseconds(250);
 constexpr int step_patience_ms = 1000;
 // Datagrams have left their queue long before.
 constexpr Duration discarded_after = std::chrono::seconds(2);
