@@ -140,10 +140,13 @@ int main(int count, char** arguments) {
   }
   device.publish(arguments[3], segment, jetty).value();
   const bool forks = std::strcmp(arguments[2], "fork") == 0;
-  const pid_t child = forks ? fork() : -1;
-  if (child == 0) _exit(static_cast<int>(sleep(60)));
-  std::puts(forks ? std::to_string(child).c_str() : "ready");
-  std::fflush(stdout);
+  // With fork it is the child that prints: once it runs, it has closed the files of its parent.
+  const bool child = forks && fork() == 0;
+  if (child || !forks) {
+    std::puts(child ? std::to_string(getpid()).c_str() : "ready");
+    std::fflush(stdout);
+  }
+  if (child) _exit(static_cast<int>(sleep(60)));
   if (writes) {
     write_for_ever(jetty, device.import(arguments[4], 10s).value(),
                    std::strtoull(arguments[5], nullptr, 10));
