@@ -88,6 +88,38 @@ function(urma_driver name)
   set_property(GLOBAL APPEND PROPERTY URMA_DRIVERS ${name})
 endfunction()
 
+# urma_find_sdk(NAME TITLE text PACKAGES text MODULES modules...): looks for the SDK of an optional
+# driver by pkg-config. Sets `has_sdk`, and for each part of it the variables of pkg_check_modules
+# with NAME in capitals. The user chooses by URMA_WITH_NAME.
+macro(urma_find_sdk name)
+  cmake_parse_arguments(SDK "" "TITLE;PACKAGES" "MODULES" ${ARGN})
+  string(TOUPPER ${name} SDK_NAME)
+  if(NOT DEFINED URMA_WITH_${SDK_NAME} AND NOT PROJECT_IS_TOP_LEVEL)
+    set(URMA_WITH_${SDK_NAME} OFF)
+  endif()
+  set(URMA_WITH_${SDK_NAME} AUTO CACHE STRING
+      "Build the ${name} driver: ON, OFF, or AUTO, where ${SDK_TITLE} is found")
+  set_property(CACHE URMA_WITH_${SDK_NAME} PROPERTY STRINGS AUTO ON OFF)
+  set(has_sdk FALSE)
+  if(URMA_WITH_${SDK_NAME} STREQUAL "AUTO" AND CMAKE_CROSSCOMPILING)
+    # pkg-config may find the SDK of this machine.
+  elseif(URMA_WITH_${SDK_NAME})
+    find_package(PkgConfig QUIET)
+    if(PkgConfig_FOUND)
+      pkg_check_modules(${SDK_NAME} QUIET ${SDK_MODULES})
+      set(has_sdk ${${SDK_NAME}_FOUND})
+    endif()
+    if(NOT has_sdk AND NOT URMA_WITH_${SDK_NAME} STREQUAL "AUTO")
+      message(FATAL_ERROR "URMA_WITH_${SDK_NAME} needs ${SDK_TITLE} or newer. "
+                          "Fix: apt-get install ${SDK_PACKAGES}")
+    endif()
+  endif()
+  if(NOT has_sdk AND URMA_WITH_${SDK_NAME} STREQUAL "AUTO")
+    message(STATUS "${name}: devices are left out: ${SDK_TITLE} or newer was not found "
+                   "(apt-get install ${SDK_PACKAGES})")
+  endif()
+endmacro()
+
 # urma_plugin(NAME HEADERS...): for a driver whose port is in a shared object of its own, linked
 # against an SDK that liburma lacks. Sets `plugin_definitions` for its sources: URMA_PLUGIN_FILE,
 # and URMA_PLUGIN_STAMP of all that the object and liburma must have in common, HEADERS included.
