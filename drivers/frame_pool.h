@@ -47,15 +47,20 @@ inline std::span<const std::byte> beginning_of(const TxFrame& frame) {
   return {};
 }
 
-// Copies the whole packet to `out`, which has room for frame.bytes().
-inline void flatten(const TxFrame& frame, std::byte* out) {
-  copy_bytes(out, frame.head, frame.head_bytes);
-  out += frame.head_bytes;
+// Copies the packet without its head to `out`, which has room for it. Returns the end of the copy.
+inline std::byte* copy_rest(const TxFrame& frame, std::byte* out) {
   for (unsigned i = 0; i < frame.piece_count; ++i) {
     copy_bytes(out, frame.pieces[i].data, frame.pieces[i].bytes);
     out += frame.pieces[i].bytes;
   }
   copy_bytes(out, frame.tail.data(), frame.tail_bytes);
+  return out + frame.tail_bytes;
+}
+
+// Copies the whole packet to `out`, which has room for frame.bytes().
+inline void flatten(const TxFrame& frame, std::byte* out) {
+  copy_bytes(out, frame.head, frame.head_bytes);
+  copy_rest(frame, out + frame.head_bytes);
 }
 
 }  // namespace urma::drivers

@@ -10,24 +10,22 @@
 namespace urma::drivers {
 namespace {
 
-using Text = std::string_view;
-
 // Explains a message of the loader: the object is missing, or a library of the SDK that it needs.
 Error explain(const PluginObject& object, const char* failure) {
-  const Text why = failure != nullptr ? failure : "no reason given";
-  Failed error = failed(Status::unsupported, Text(object.driver), ": ");
+  const std::string_view why = failure != nullptr ? failure : "no reason given";
+  Failed error = failed(Status::unsupported, object.driver, ": ");
   if (why.find(object.sdk_library) != why.npos) {
     return std::move(error)
-        .add("the driver's library cannot be loaded, because ", Text(object.sdk), " is missing (",
-             why, ")")
-        .fix("apt-get install ", Text(object.packages));
+        .add("the driver's library cannot be loaded, because ", object.sdk, " is missing (", why,
+             ")")
+        .fix("apt-get install ", object.packages);
   }
   if (!object.built) {
-    return std::move(error).add("liburma was built without this driver").fix(Text(object.to_build));
+    return std::move(error).add("liburma was built without this driver").fix(object.to_build);
   }
   return std::move(error)
       .add("the driver's library cannot be loaded (", why, ")")
-      .fix("install ", Text(object.file), " beside liburma, or name its folder in LD_LIBRARY_PATH");
+      .fix("install ", object.file, " beside liburma, or name its folder in LD_LIBRARY_PATH");
 }
 
 }  // namespace
@@ -37,7 +35,7 @@ Result<const void*> load_plugin_object(const PluginObject& object) {
   if (handle == nullptr) return explain(object, dlerror());
   void* const symbol = dlsym(handle, object.symbol);
   if (symbol == nullptr) {
-    return failed(Status::unsupported, Text(object.driver), ": ", Text(object.file),
+    return failed(Status::unsupported, object.driver, ": ", object.file,
                   " is not the library of this driver")
         .fix("install the one that was built together with liburma");
   }
@@ -46,9 +44,8 @@ Result<const void*> load_plugin_object(const PluginObject& object) {
   const char* stamp = nullptr;
   std::memcpy(&stamp, table, sizeof stamp);
   if (std::strcmp(stamp, object.stamp) != 0) {
-    return failed(Status::unsupported, Text(object.driver), ": ", Text(object.file),
-                  " is from another build (", Text(stamp), ") than liburma (", Text(object.stamp),
-                  ")")
+    return failed(Status::unsupported, object.driver, ": ", object.file, " is from another build (",
+                  stamp, ") than liburma (", object.stamp, ")")
         .fix("install both from the same build");
   }
   return table;

@@ -298,13 +298,8 @@ uint32_t DpdkPort::flow_of(const TxFrame& frame) const { return has_flows_ ? has
 // Copies the rest of the packet behind its head.
 inline void DpdkPort::copy(Frame& frame) const {
   std::byte* const begin = bytes_of(*frame.buffer);
-  std::byte* at = begin + frame.head_bytes;
-  for (unsigned i = 0; i < frame.piece_count; ++i) {
-    copy_bytes(at, frame.pieces[i].data, frame.pieces[i].bytes);
-    at += frame.pieces[i].bytes;
-  }
-  copy_bytes(at, frame.tail.data(), frame.tail_bytes);
-  set_bounds(*frame.buffer, 0, static_cast<size_t>(at + frame.tail_bytes - begin));
+  const std::byte* const end = copy_rest(frame, begin + frame.head_bytes);
+  set_bounds(*frame.buffer, 0, static_cast<size_t>(end - begin));
 }
 
 // Writes the outer headers in front of a packet that has none.

@@ -52,7 +52,7 @@ Result<ibv_port_attr> query_port(ibv_context& context, const std::string& name, 
   }
   if (const int why = ibv_query_port(&context, port, &attributes); why != 0) {
     return failed(Status::unsupported, "verbs: ", name, ", port ", unsigned{port},
-                  ", cannot be queried: ", std::string_view(std::strerror(why)))
+                  ", cannot be queried: ", std::strerror(why))
         .fix("see ibv_devinfo -d ", name);
   }
   return attributes;
@@ -98,7 +98,7 @@ Result<Context> open_device(ibv_device& device) {
   const int why = errno;
   const bool denied = why == EACCES || why == EPERM;
   return failed(denied ? Status::permission_denied : Status::unsupported, "verbs: ", name,
-                " cannot be opened: ", std::string_view(std::strerror(why)))
+                " cannot be opened: ", std::strerror(why))
       .fix(denied ? "give this user access to /dev/infiniband/uverbs* (on Debian: group rdma)"
                   : "see rdma link; load the module ib_uverbs");
 }
@@ -162,14 +162,13 @@ Result<Adapter> Adapter::open(const Settings& settings) {
   facts.gid = *gid;
   facts.mtu = 128u << port->active_mtu;
   facts.most_pieces = static_cast<unsigned>(std::max(attributes.max_sge, 1));
-  facts.most_works = static_cast<uint32_t>(attributes.max_qp_wr);
   facts.active = port->state == IBV_PORT_ACTIVE;
   facts.software = attributes.vendor_id == software_vendor;
   facts.line_bytes_per_second = facts.software ? 0 : line_rate(*port);
   Domain domain(ibv_alloc_pd(context->get()));
   if (!domain) {
     return failed(Status::no_resources, "verbs: ", place,
-                  " gives no protection domain: ", std::string_view(std::strerror(errno)))
+                  " gives no protection domain: ", std::strerror(errno))
         .fix("end other programs that use the adapter");
   }
   return Adapter(std::move(*context), std::move(domain), std::move(facts));
@@ -186,7 +185,7 @@ Error Adapter::cannot_register(size_t bytes, int why) const {
   const std::string need = size_for_people(bytes, Rounded::up);
   if (why != ENOMEM || limit.rlim_cur == RLIM_INFINITY) {
     return failed(Status::no_resources, "verbs: ", place(), " registers no memory (", need,
-                  "): ", std::string_view(std::strerror(why)))
+                  "): ", std::strerror(why))
         .fix("end other programs that use the adapter");
   }
   return failed(Status::no_resources, "verbs: the adapter locks ", need,

@@ -16,13 +16,11 @@ class Adapter {
     std::string name;  // as `ibv_devices` lists it
     uint8_t port = 1;
     Gid gid = {};
-    uint32_t mtu = 0;          // the most bytes of a datagram
-    unsigned most_pieces = 1;  // of which a datagram is gathered
-    uint32_t most_works = 0;   // that wait in a queue
-    // Of the link; 0 if it is not known.
-    uint64_t line_bytes_per_second = 0;
-    bool active = false;    // whether the link was up at open
-    bool software = false;  // rxe, which the kernel runs on any network interface
+    uint32_t mtu = 0;                    // the most bytes of a datagram
+    unsigned most_pieces = 1;            // the most pieces of memory that one datagram is made of
+    uint64_t line_bytes_per_second = 0;  // the rate of the link; 0 if it is not known
+    bool active = false;                 // whether the link was up at open
+    bool software = false;  // whether it is rxe, which the kernel runs on any network interface
   };
 
   // Errors: those of urma::open.
@@ -34,10 +32,10 @@ class Adapter {
   // Returns "rxe0, port 1", for messages.
   std::string place() const { return facts_.name + ", port " + std::to_string(facts_.port); }
 
-  // Registers memory, which stays where it is, and is not given to others. Returns null with errno
-  // if the adapter refuses.
+  // Lets the adapter access memory, which the system then keeps in place. `access` is as
+  // libibverbs takes it; 0: the adapter only reads. Returns null, with errno, if it refuses.
   Memory register_memory(std::span<const std::byte> memory, int access) const;
-  // Explains why memory of the driver's own could not be registered, from errno.
+  // Explains why so much memory of the driver could not be registered. `why` is the errno.
   Error cannot_register(size_t bytes, int why) const;
 
  private:

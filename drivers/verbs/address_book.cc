@@ -29,7 +29,7 @@ AddressBook::Entry* AddressBook::look_up(const Endpoint& at) {
   return &entries_[found];
 }
 
-// Makes an entry, in the place of the one that was unused for longest if there is no room.
+// Makes an entry. If the book is full, it replaces the entry that has been unused for longest.
 AddressBook::Entry& AddressBook::entry_of(const Endpoint& at) {
   if (entries_.size() < most) {
     entries_.push_back({.at = at});

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -37,14 +38,14 @@ class Finder {
   virtual void discard(ibv_ah* handle) = 0;
 };
 
-// The destinations of a device. Asks for one when it is first used, and again when the endpoint
-// seems to have another queue pair: a process that restarts at the same address has one. It owns
+// The destinations of a device's datagrams. Asks for one when it is first used, and again when the
+// endpoint may have another queue pair, as a process has that restarts at the same address. Owns
 // the handles. Used by one thread at a time.
 class AddressBook {
  public:
   static constexpr uint32_t most = 4096;
-  // An endpoint that is silent for so long while it is sent to is asked for again. Each pause after
-  // a question is twice as long as the one before, until the endpoint is heard.
+  // The book asks again for an endpoint that is silent for this time while the device sends to it.
+  // Each pause after a question is twice as long as the one before, until the endpoint is heard.
   static constexpr Duration patience = std::chrono::milliseconds(100);
   static constexpr Duration first_pause = std::chrono::milliseconds(10);
   static constexpr Duration longest_pause = std::chrono::seconds(1);
@@ -74,8 +75,8 @@ class AddressBook {
   struct Entry {
     Endpoint at;
     Destination destination = {};
-    Time used{};   // last by `find`
-    Time heard{};  // last, or when the destination became known
+    Time used{};   // the time of the last `find`
+    Time heard{};  // that of the last datagram, or when the destination became known
     Time ask_at{};
     Duration pause = first_pause;
     bool absent = false;  // the last answer was that no device is there

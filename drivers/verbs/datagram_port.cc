@@ -20,7 +20,7 @@ constexpr size_t alignment = 64;
 constexpr uint32_t most_inline = 256;
 // Less data is copied, which costs less than another piece.
 constexpr size_t least_gathered = 1024;
-// The pieces of a frame, its head and its tail.
+// The head of a frame, its pieces and its tail.
 constexpr unsigned most_parts = max_pieces + 2;
 // How long a packet waits until its destination is known.
 constexpr Duration patience = std::chrono::seconds(1);
@@ -89,12 +89,13 @@ Result<std::unique_ptr<PacketPort>> DatagramPort::open(const Settings& settings)
 DatagramPort::DatagramPort(std::unique_ptr<Objects> objects, const Settings& settings)
     : objects_(std::move(objects)),
       descriptors_{objects_->queue->descriptor(), objects_->resolver->news()},
-      gathers_(settings.gather && objects_->adapter.facts().most_pieces >= most_parts),
+      gathers_(settings.gather),
+      most_parts_(std::min(most_parts, objects_->adapter.facts().most_pieces)),
       slot_bytes_(aligned(TxFrame::head_room + objects_->adapter.facts().mtu)),
       buffer_bytes_(aligned(grh_bytes + objects_->adapter.facts().mtu)),
       largest_(objects_->adapter.facts().mtu - front_bytes),
       batch_(std::make_unique<Batch>()) {
-  state_facts(settings);
+  state_facts();
   state_settings(settings);
   for (uint32_t i = frame_count; i-- > 0;) {
     std::byte* const front = objects_->memory.data() + i * slot_bytes_;
@@ -104,9 +105,7 @@ DatagramPort::DatagramPort(std::unique_ptr<Objects> objects, const Settings& set
     free_.push_back(&frames_[i]);
   }
   waiting_.reserve(most_waiting);
-  std::array<uint32_t, receive_count> all;
-  for (uint32_t i = 0; i < receive_count; ++i) all[i] = i;
-  post_buffers(all);
+  post_all_buffers();
   objects_->resolver->serve(objects_->queue->pair());
 }
 
@@ -115,7 +114,7 @@ DatagramPort::~DatagramPort() {
   if (getpid() != opener_) static_cast<void>(objects_.release());
 }
 
-void DatagramPort::state_facts(const Settings&) {
+void DatagramPort::state_facts() {
   const Adapter::Facts& adapter = objects_->adapter.facts();
   facts_.self = {adapter.gid.address, objects_->resolver->service()};
   facts_.eid = facts_.self.port == ub_port ? facts_.self.address : random_eid();
@@ -187,8 +186,8 @@ size_t DatagramPort::send(std::span<TxFrame* const> frames, Time now) {
   return frames.size();
 }
 
-// Lays the frame into the batch, or keeps it until its destination is known. One that is too long
-// would be lost without a word.
+// Lays the frame into the batch, or keeps it until its destination is known. A frame that is too
+// long is not posted: the adapter would lose it and report success.
 void DatagramPort::pass(Frame& frame, Time now) {
   if (gone_ || frame.bytes() > largest_) {
     ++counters_.send_failures;
@@ -198,11 +197,10 @@ void DatagramPort::pass(Frame& frame, Time now) {
   const Destination* const to = objects_->book->find(frame.to, now);
   if (to == nullptr) return keep_waiting(frame, now);
   if (batch_->count == burst) flush();
-  if (gone_) return let_go(frame);
   lay(frame, *to);
 }
 
-// A destination that does not answer leaves room for others.
+// The packets for one destination take a part of the room: it may never answer.
 void DatagramPort::keep_waiting(Frame& frame, Time now) {
   const auto before = std::ranges::count_if(
       waiting_, [&](const Waiting& one) { return one.frame->to == frame.to; });
@@ -211,24 +209,15 @@ void DatagramPort::keep_waiting(Frame& frame, Time now) {
     ++counters_.unreachable;
     return let_go(frame);
   }
-  copy(frame);
+  copy_rest(frame, frame.head + frame.head_bytes);
   waiting_.push_back({&frame, now + patience});
-}
-
-// Copies the rest of the packet behind its head.
-void DatagramPort::copy(Frame& frame) {
-  std::byte* at = frame.head + frame.head_bytes;
-  for (unsigned i = 0; i < frame.piece_count; ++i) {
-    copy_bytes(at, frame.pieces[i].data, frame.pieces[i].bytes);
-    at += frame.pieces[i].bytes;
-  }
-  copy_bytes(at, frame.tail.data(), frame.tail_bytes);
 }
 
 // Adds the parts of a packet whose data stays where it is. Returns false, and adds nothing, if it
 // has to be copied.
 bool DatagramPort::gather(const Frame& frame) {
   if (!gathers_ || frame.bytes() < least_gathered) return false;
+  if (frame.piece_count + 2u > most_parts_) return false;
   std::array<uint32_t, max_pieces> keys;
   for (unsigned i = 0; i < frame.piece_count; ++i) {
     const auto key = objects_->segments.key_of(frame.pieces[i].data, frame.pieces[i].bytes);
@@ -246,20 +235,32 @@ bool DatagramPort::gather(const Frame& frame) {
   return true;
 }
 
+// Adds the parts of a packet that is copied behind its head.
+void DatagramPort::add_whole(const Frame& frame) {
+  const size_t bytes = front_bytes + frame.bytes();
+  batch_->add(frame.head - front_bytes, bytes, objects_->registered->lkey);
+  if (bytes <= objects_->queue->inline_bytes()) {
+    batch_->works[batch_->count].send_flags = IBV_SEND_INLINE;
+  }
+}
+
 void DatagramPort::lay(Frame& frame, const Destination& to) {
+  begin_work(frame, to);
+  if (!gather(frame)) {
+    copy_rest(frame, frame.head + frame.head_bytes);
+    add_whole(frame);
+  }
+  ++batch_->count;
+}
+
+// Begins the next work of the batch, which has no parts yet.
+void DatagramPort::begin_work(Frame& frame, const Destination& to) {
   ibv_send_wr& work = batch_->works[batch_->count];
   work = {};
   work.wr_id = uint64_t{generation_} << 32 | static_cast<uint32_t>(posted_end_);
   work.sg_list = batch_->parts[batch_->count].data();
   work.opcode = IBV_WR_SEND;
   work.wr.ud = {.ah = to.handle, .remote_qpn = to.number, .remote_qkey = to.key};
-  if (!gather(frame)) {
-    copy(frame);
-    const size_t bytes = front_bytes + frame.bytes();
-    batch_->add(frame.head - front_bytes, bytes, objects_->registered->lkey);
-    if (bytes <= objects_->queue->inline_bytes()) work.send_flags = IBV_SEND_INLINE;
-  }
-  ++batch_->count;
   posted_[posted_end_++ % frame_count] = &frame;
 }
 
@@ -269,6 +270,7 @@ void DatagramPort::flush() {
   for (size_t i = 0; i + 1 < batch_->count; ++i) batch_->works[i].next = &batch_->works[i + 1];
   batch_->works[batch_->count - 1].send_flags |= IBV_SEND_SIGNALED;
   batch_->count = 0;
+  if (gone_) return end_sends();
   ++counters_.calls_sent;
   if (const int why = objects_->queue->send(batch_->works[0]); why != 0) {
     counters_.latest_failure = why;
@@ -287,16 +289,11 @@ void DatagramPort::send_waiting(Time now) {
       let_go(frame);
       return true;
     }
-    // The packet is behind its head already.
-    const size_t bytes = frame.bytes();
     frame.number = taken_;
-    frame.head_bytes = 0;
-    frame.piece_count = 0;
-    frame.tail_bytes = 0;
     if (batch_->count == burst) flush();
-    lay(frame, *to);
-    batch_->parts[batch_->count - 1][0].length = static_cast<uint32_t>(front_bytes + bytes);
-    batch_->works[batch_->count - 1].send_flags = 0;
+    begin_work(frame, *to);
+    add_whole(frame);
+    ++batch_->count;
     return true;
   });
   flush();
@@ -348,6 +345,16 @@ void DatagramPort::post_buffers(std::span<const uint32_t> indices) {
     }
     indices = indices.subspan(count);
   }
+}
+
+// Posts the buffers that are not lent to the engine.
+void DatagramPort::post_all_buffers() {
+  std::array<uint32_t, receive_count> indices;
+  size_t count = 0;
+  for (uint32_t i = 0; i < receive_count; ++i) {
+    if (!buffers_[i].lent) indices[count++] = i;
+  }
+  post_buffers(std::span(indices).first(count));
 }
 
 size_t DatagramPort::receive(std::span<RxFrame> frames, Time now) {
@@ -440,20 +447,16 @@ void DatagramPort::end_sends() {
   settled_ = taken_;
 }
 
-// Replaces a queue pair that has failed. Packets in it are lost.
+// Resets the queue pair, which has failed. The packets in it are lost.
 void DatagramPort::restart() {
   gone_ = objects_->resolver->gone() || !objects_->queue->reset();
   if (gone_) objects_->queue->silence();
   ++generation_;
   end_sends();
-  std::vector<uint32_t> unlent;
-  for (uint32_t i = 0; i < receive_count; ++i) {
-    if (!buffers_[i].lent) unlent.push_back(i);
-  }
-  post_buffers(unlent);
+  post_all_buffers();
 }
 
-// Does what other threads have found out.
+// Acts on what the resolver has found out.
 void DatagramPort::tend(Time now) {
   if (gone_) return;
   if (objects_->resolver->gone() || objects_->resolver->queue_pair_failed()) restart();

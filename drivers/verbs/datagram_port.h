@@ -75,20 +75,22 @@ class DatagramPort final : public PacketPort {
   struct Batch;
 
   DatagramPort(std::unique_ptr<Objects> objects, const Settings& settings);
-  void state_facts(const Settings& settings);
+  void state_facts();
   void state_settings(const Settings& settings);
 
   std::byte* buffer_at(uint32_t index) const;
   void pass(Frame& frame, Time now);
   void keep_waiting(Frame& frame, Time now);
   void lay(Frame& frame, const Destination& to);
+  void begin_work(Frame& frame, const Destination& to);
   bool gather(const Frame& frame);
-  void copy(Frame& frame);
+  void add_whole(const Frame& frame);
   void let_go(Frame& frame) { free_.push_back(&frame); }
   void flush();
   void send_waiting(Time now);
   void settle();
   void post_buffers(std::span<const uint32_t> indices);
+  void post_all_buffers();
   bool take_in(const ibv_wc& completion, RxFrame& out, Time now);
   void end_sends();
   void restart();
@@ -101,6 +103,7 @@ class DatagramPort final : public PacketPort {
   std::unique_ptr<Objects> objects_;
   std::array<int, 2> descriptors_;
   const bool gathers_;
+  const unsigned most_parts_;  // of a gathered packet
   const size_t slot_bytes_;    // of a frame
   const size_t buffer_bytes_;  // of a received datagram
   const size_t largest_;       // packet

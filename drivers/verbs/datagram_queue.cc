@@ -1,6 +1,7 @@
 #include "drivers/verbs/datagram_queue.h"
 
 #include <fcntl.h>
+#include <rdma/rdma_cma.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -43,8 +44,8 @@ QueuePair make_pair(const Adapter& adapter, const DatagramQueue::Settings& setti
 
 Result<DatagramQueue> DatagramQueue::make(const Adapter& adapter, const Settings& settings) {
   const auto refused = [&](const char* what) {
-    return failed(Status::no_resources, "verbs: ", adapter.place(), " gives no ",
-                  std::string_view(what), ": ", std::string_view(std::strerror(errno)))
+    return failed(Status::no_resources, "verbs: ", adapter.place(), " gives no ", what, ": ",
+                  std::strerror(errno))
         .fix("end other programs that use the adapter, or raise ulimit -l");
   };
   Channel channel(ibv_create_comp_channel(adapter.context()));
@@ -68,7 +69,7 @@ bool DatagramQueue::start() {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
   attributes.port_num = port_;
-  attributes.qkey = key;
+  attributes.qkey = RDMA_UDP_QKEY;
   constexpr int init = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
   if (ibv_modify_qp(pair_.get(), &attributes, init) != 0) return false;
   attributes.qp_state = IBV_QPS_RTR;

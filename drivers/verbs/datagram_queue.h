@@ -13,16 +13,14 @@ namespace urma::drivers::verbs {
 class DatagramQueue {
  public:
   struct Settings {
-    uint32_t sends = 0;  // that the queue holds; receives as well
-    uint32_t receives = 0;
-    unsigned pieces = 1;        // of which a datagram is gathered
-    uint32_t inline_bytes = 0;  // of datagrams that are copied into the queue, at most
+    uint32_t sends = 0;         // datagrams to be sent that the queue has room for
+    uint32_t receives = 0;      // buffers for received ones that it has room for
+    unsigned pieces = 1;        // the most pieces of memory that one datagram is made of
+    uint32_t inline_bytes = 0;  // datagrams up to this size are copied into the queue
   };
   // Errors: no_resources.
   static Result<DatagramQueue> make(const Adapter& adapter, const Settings& settings);
 
-  // Senders have to show it.
-  static constexpr uint32_t key = 0x01234567;  // RDMA_UDP_QKEY
   uint32_t inline_bytes() const { return inline_bytes_; }
   ibv_qp& pair() const { return *pair_; }
   int descriptor() const { return channel_->fd; }
@@ -30,8 +28,8 @@ class DatagramQueue {
   // Posts the works, which are linked. Returns 0, or an errno when the queue pair has failed.
   int send(ibv_send_wr& works) const;
   int receive(ibv_recv_wr& works) const;
-  // Writes completions to the front of `out`, and returns how many. `SIZE_MAX`: the adapter is
-  // gone.
+  // Writes completions to the front of `out`, and returns how many, or SIZE_MAX if the queue cannot
+  // be read any longer.
   size_t poll_sent(std::span<ibv_wc> out) const;
   size_t poll_received(std::span<ibv_wc> out) const;
 
@@ -42,8 +40,8 @@ class DatagramQueue {
   // The descriptor is never readable again. That of an adapter that was removed always would be.
   void silence() const;
 
-  // Takes all works from the queues, which are then as new ones. Completions of these works may
-  // still be polled. Returns false if the adapter does not.
+  // Empties the queues, which are then as new ones. Completions of what was in them may still be
+  // polled. Returns false if the adapter refuses.
   bool reset();
 
  private:

@@ -11,7 +11,6 @@ std::vector<Memory>::iterator RegisteredSegments::find(std::span<const std::byte
 }
 
 bool RegisteredSegments::map(std::span<const std::byte> memory) {
-  // Without rights of access the adapter only reads, and only for this device.
   Memory registered = adapter_.register_memory(memory, 0);
   // Some kernels refuse memory that this process may only read.
   if (!registered) return false;
@@ -21,7 +20,7 @@ bool RegisteredSegments::map(std::span<const std::byte> memory) {
 }
 
 void RegisteredSegments::unmap(std::span<const std::byte> memory) {
-  Memory ended;  // after the lock
+  Memory ended;  // is deregistered without the lock
   const std::lock_guard lock(mutex_);
   const auto at = find(memory);
   if (at == mapped_.end()) return;

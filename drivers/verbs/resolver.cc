@@ -20,19 +20,18 @@
 namespace urma::drivers::verbs {
 namespace {
 
-constexpr size_t most_questions = 256;  // that wait
-constexpr size_t most_queries = 64;     // at a time
+constexpr size_t most_questions = 256;  // that wait for their turn
+constexpr size_t most_queries = 64;     // that the communication manager works on
 // The communication manager repeats a question that was lost only after 4 s.
 constexpr Duration query_patience = std::chrono::milliseconds(250);
-constexpr int step_patience_ms = 1000;
-// Datagrams have left their queue long before.
+constexpr int step_patience_ms = 1000;  // of the communication manager with one step
+// A handle that the port no longer uses is destroyed after this time: datagrams that were posted
+// with it have left their queue long before.
 constexpr Duration discarded_after = std::chrono::seconds(2);
-constexpr int between_looks_ms = 100;  // while a time may expire
+constexpr int between_looks_ms = 100;  // at times that may have expired, while there are any
 // rxe reports no event when a queue pair fails, and no completion of its receives.
 constexpr Duration between_looks_at_queue_pair = std::chrono::seconds(1);
-
-// How many routers a datagram may pass.
-constexpr uint8_t hop_limit = 64;
+constexpr uint8_t hop_limit = 64;  // routers that a datagram may pass
 
 void set_non_blocking(int descriptor) {
   fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK);
@@ -56,16 +55,15 @@ Result<std::unique_ptr<Resolver>> Resolver::start(const Adapter& adapter,
                                                   const Settings& settings) {
   EventChannel channel(rdma_create_event_channel());
   if (!channel) {
-    return failed(Status::unsupported, "verbs: the communication manager cannot be used: ",
-                  std::string_view(std::strerror(errno)))
+    return failed(Status::unsupported,
+                  "verbs: the communication manager cannot be used: ", std::strerror(errno))
         .fix("as root, modprobe rdma_ucm; and give this user access to /dev/infiniband/rdma_cm");
   }
   const int wake = above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   const int news = above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   std::unique_ptr<Resolver> resolver(new Resolver(adapter, std::move(channel), wake, news));
   if (wake < 0 || news < 0) {
-    return failed(Status::no_resources, "verbs: eventfd: ", std::string_view(std::strerror(errno)))
-        .usual_fix();
+    return failed(Status::no_resources, "verbs: eventfd: ", std::strerror(errno)).usual_fix();
   }
   set_non_blocking(resolver->channel_->fd);
   set_non_blocking(adapter.context()->async_fd);
@@ -100,9 +98,9 @@ void Resolver::clear_news() const {
   eventfd_read(news_, &ignored);
 }
 
-Resolver::Id Resolver::make_id(void* context) const {
+Resolver::Id Resolver::make_id() const {
   rdma_cm_id* id = nullptr;
-  rdma_create_id(channel_.get(), &id, context, RDMA_PS_UDP);
+  rdma_create_id(channel_.get(), &id, nullptr, RDMA_PS_UDP);
   return Id(id);
 }
 
@@ -138,7 +136,7 @@ int Resolver::bind(rdma_cm_id& id, uint16_t port) const {
 }
 
 Result<void> Resolver::listen(const Settings& settings) {
-  listener_ = make_id(nullptr);
+  listener_ = make_id();
   const bool any = settings.service == 0;
   int why = listener_ ? bind(*listener_, any ? ub_port : settings.service) : errno;
   if (any && why == EADDRINUSE) why = bind(*listener_, 0);
@@ -151,7 +149,7 @@ Result<void> Resolver::listen(const Settings& settings) {
   }
   if (why != 0) {
     return failed(Status::unsupported, "verbs: ", adapter_.place(), " cannot be reached at ", self,
-                  ": ", std::string_view(std::strerror(why)))
+                  ": ", std::strerror(why))
         .fix("choose the GID of an address that its network interface has (gid=...; ip addr)");
   }
   service_ = ntohs(rdma_get_src_port(listener_.get()));
@@ -238,7 +236,7 @@ void Resolver::begin(const Endpoint& to) {
                            .number = serves_.load(std::memory_order_acquire)->qp_num,
                            .key = RDMA_UDP_QKEY});
   }
-  query->id = make_id(query.get());
+  query->id = make_id();
   sockaddr_storage own;
   sockaddr_storage peer;
   address_of({adapter_.facts().gid.address, 0}, own);

@@ -68,7 +68,7 @@ class Resolver final : public Finder {
       : adapter_(adapter), channel_(std::move(channel)), wake_(wake), news_(news) {}
 
   Result<void> listen(const Settings& settings);
-  Id make_id(void* context) const;
+  Id make_id() const;
   int bind(rdma_cm_id& id, uint16_t port) const;
   socklen_t address_of(const Endpoint& at, sockaddr_storage& out) const;
   void run();

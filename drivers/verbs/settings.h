@@ -7,7 +7,8 @@
 
 namespace urma::drivers::verbs {
 
-// Which entry of a port's table of GIDs is the device's address. Neither: the best one.
+// The entry of a port's table of GIDs that is to be the device's address: the one with this number,
+// or with this address, or else the best one.
 struct GidWish {
   std::optional<uint32_t> index = {};
   Eid address{};  // all zeros: any

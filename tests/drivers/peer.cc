@@ -1,7 +1,9 @@
-// driver_peer DEVICE serve           publishes a segment and a Jetty under "memory", for any
-// process driver_peer DEVICE rest            waits, owning nothing driver_peer DEVICE write ADDRESS
-// writes numbers into that segment and reads them back, and finds
-//                                    it again whenever its owner has gone
+// A process at one end of a device. driver_peer DEVICE ROLE:
+//
+//   serve           publishes a segment and a Jetty under "memory", for any process
+//   rest            waits, owning nothing
+//   write ADDRESS   writes numbers into that segment and reads them back, and finds it again
+//                   whenever its owner has gone
 //
 // Prints a line for each state: "ready", "reached N" after each N-th 100 works that were right in a
 // row, and never ends by itself. Exits with 1 if bytes are wrong, or if a work did not complete.
