@@ -106,25 +106,35 @@ def check_tools(prefix):
         run(tool, "--help", LD_LIBRARY_PATH="")
 
 
-def check_dpdk(prefix):
-    """Checks that a tool finds the object of the DPDK driver beside the library, wherever that is,
-    and says what to do without it."""
-    names = [path.name for path in (prefix / "lib").glob("liburma_dpdk.so*")]
+# A device of each driver that has an object of its own, what the object says of it, and whether it
+# opens on each machine.
+PLUGINS = {"dpdk": ("dpdk:net_null0?ip=10.9.0.1/24", "net_null0", True),
+           "verbs": ("verbs:nothing", "RDMA adapter", False)}
+
+
+def check_plugin(prefix, driver):
+    """Checks that a tool finds the object of a driver beside the library, wherever that is, and
+    says what to do without it."""
+    names = [path.name for path in (prefix / "lib").glob(f"liburma_{driver}.so*")]
     if not names:
-        print("the DPDK driver was not built: its object is not tried")
+        print(f"the driver {driver} was not built: its object is not tried")
         return
-    assert any(re.fullmatch(r"liburma_dpdk\.so\.\d+\.\d+", name) for name in names), names
-    assert "liburma_dpdk.so" not in names, "nothing is linked against it"
-    command = [prefix / "bin/urma_info", "dpdk:net_null0?ip=10.9.0.1/24"]
-    said = run(*command, LD_LIBRARY_PATH="")
-    assert "net_null0" in said, said
+    wanted = rf"liburma_{driver}\.so\.\d+\.\d+"
+    assert any(re.fullmatch(wanted, name) for name in names), names
+    assert f"liburma_{driver}.so" not in names, "nothing is linked against it"
+    device, answer, opens = PLUGINS[driver]
+    command = [prefix / "bin/urma_info", device]
+    done = subprocess.run(command, text=True, capture_output=True, check=False, timeout=60,
+                          env={**os.environ, "LD_LIBRARY_PATH": ""})
+    assert answer in done.stdout + done.stderr, done
+    assert (done.returncode == 0) == opens, done
     shutil.move(prefix / "lib", prefix / "elsewhere")
     (prefix / "lib").mkdir()
     for library in (prefix / "elsewhere").glob("liburma.so*"):
         shutil.copy(library, prefix / "lib", follow_symlinks=False)
     done = subprocess.run(command, text=True, capture_output=True, check=False, timeout=60,
                           env={**os.environ, "LD_LIBRARY_PATH": ""})
-    assert done.returncode != 0 and "Fix: install liburma_dpdk.so" in done.stderr, done.stderr
+    assert done.returncode != 0 and f"Fix: install liburma_{driver}.so" in done.stderr, done.stderr
     shutil.rmtree(prefix / "lib")
     shutil.move(prefix / "elsewhere", prefix / "lib")
 
@@ -259,7 +269,8 @@ def main():
         check_without_boost(work / "urma", work)
         check_pkg_config(work / "urma", work)
         check_tools(work / "urma")
-        check_dpdk(work / "urma")
+        for driver in PLUGINS:
+            check_plugin(work / "urma", driver)
         check_headers(work / "urma", work)
         check_dialect(work / "urma", work)
         check_destdir(work)

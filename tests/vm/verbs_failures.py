@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
-"""Two processes over an adapter are killed, its link goes down, and it is removed:
-verbs_failures.py PEER"""
+"""Two processes reach each other over the adapter of one machine, and survive what happens to them:
+verbs_failures.py PEER KILLS [removal] [link]
 
+Each of them is killed KILLS times; the adapter is removed; its link goes down and up.
+"""
+
+import os
 import pathlib
 import subprocess
 import sys
@@ -10,9 +14,9 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "drivers"))
 from peers import Process, disturbed
 
-PEER = sys.argv[1]
+PEER, KILLS, OTHERS = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 SERVER = "10.2.0.1"
-WIRE = "eth0"
+WIRE = os.environ["BED_WIRE"]
 
 
 def run(words):
@@ -55,6 +59,8 @@ def remove_adapter():
     disturbed(start, [1, 1])
 
 
-timed("20 killed", lambda: disturbed(start, [10, 10]))
-timed("adapter removed", remove_adapter)
-timed("link down and up", lambda: disturbed(start, [0, 0], cut_link))
+timed(f"{2 * KILLS} killed", lambda: disturbed(start, [KILLS, KILLS]))
+if "removal" in OTHERS:
+    timed("adapter removed", remove_adapter)
+if "link" in OTHERS:
+    timed("link down and up", lambda: disturbed(start, [0, 0], cut_link))
