@@ -74,6 +74,9 @@ TEST_CASE("events beyond those that can be gathered are counted as missed") {
   REQUIRE(events.size() == gathered + 1);
   CHECK(events.back().kind == EventKind::missed);
   CHECK(events.back().count == 3);
+  queue.raise(lost_path(1));
+  queue.hand_over(Time{});
+  CHECK(all_of(queue).size() == 1);
 }
 
 TEST_CASE("events that find no room in the ring wait until others have been taken") {
