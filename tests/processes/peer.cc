@@ -141,7 +141,9 @@ int main(int count, char** arguments) {
   device.publish(arguments[3], segment, jetty).value();
   const bool forks = std::strcmp(arguments[2], "fork") == 0;
   // With fork it is the child that prints: once it runs, it has closed the files of its parent.
-  const bool child = forks && fork() == 0;
+  const pid_t forked = forks ? fork() : -1;
+  if (forks && forked < 0) std::abort();
+  const bool child = forked == 0;
   if (child || !forks) {
     std::puts(child ? std::to_string(getpid()).c_str() : "ready");
     std::fflush(stdout);
