@@ -17,6 +17,9 @@ namespace urma::engine {
 // the application, once.
 class EventQueue final : public jetty::EventSink {
  public:
+  static constexpr uint32_t most_gathered = 32;  // until `hand_over`; more are counted as missed
+  static constexpr uint32_t capacity = 256;      // of the ring
+
   EventQueue() = default;
   ~EventQueue() override;
 
@@ -52,9 +55,8 @@ class EventQueue final : public jetty::EventSink {
 
  private:
   static constexpr Duration apart = std::chrono::milliseconds(1);
-  static constexpr uint32_t capacity = 256;
 
-  std::array<Event, 32> gathered_;
+  std::array<Event, most_gathered> gathered_;
   uint32_t gathered_count_ = 0;
   uint32_t missed_ = 0;
   // Whether gathered events found no room in the ring. They wait for the next pass, at the latest

@@ -12,8 +12,8 @@ namespace {
 using namespace std::chrono_literals;
 using engine::EventQueue;
 
-constexpr size_t gathered = 32;
-constexpr size_t room = 256;
+constexpr uint32_t gathered = EventQueue::most_gathered;
+constexpr uint32_t room = EventQueue::capacity;
 
 Event lost_path(uint32_t path, Status status = Status::ok) {
   return {.kind = EventKind::path_lost, .status = status, .path = path};
