@@ -89,8 +89,8 @@ function(urma_driver name)
 endfunction()
 
 # urma_find_sdk(NAME TITLE text PACKAGES text MODULES modules...): looks for the SDK of an optional
-# driver by pkg-config. Sets `has_sdk`, and for each part of it the variables of pkg_check_modules
-# with NAME in capitals. The user chooses by URMA_WITH_NAME.
+# driver by pkg-config. Sets `has_sdk`, and the variables of pkg_check_modules, whose prefix is NAME
+# in capitals. The user chooses by URMA_WITH_NAME.
 macro(urma_find_sdk name)
   cmake_parse_arguments(SDK "" "TITLE;PACKAGES" "MODULES" ${ARGN})
   string(TOUPPER ${name} SDK_NAME)

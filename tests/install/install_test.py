@@ -107,8 +107,8 @@ def check_tools(prefix):
         run(tool, "--help", LD_LIBRARY_PATH="")
 
 
-# A device of each driver that has an object of its own, what the object says of it, and whether it
-# opens on each machine.
+# Each driver that has a shared object of its own: a device of it, words that the object says of
+# that device, and whether the device opens.
 PLUGINS = {"dpdk": ("dpdk:net_null0?ip=10.9.0.1/24", "net_null0", True),
            "verbs": ("verbs:nothing", "RDMA adapter", False)}
 
