@@ -5,16 +5,23 @@
 #include "base/entropy.h"
 
 namespace urma::drivers::dpdk {
+namespace {
+
+SipHash secret_hash() {
+  SecureEntropy entropy;
+  const uint64_t first = entropy.next();
+  return {first, entropy.next()};
+}
+
+}  // namespace
 
 Neighbours::Neighbours()
-    : table_(std::make_unique<std::array<Set, sets>>()), key_(SecureEntropy().next() | 1) {}
+    : table_(std::make_unique<std::array<Set, sets>>()), hash_(secret_hash()) {}
 
-// The key is secret, so that no host can choose addresses that share a set.
 Neighbours::Set& Neighbours::set_of(const Eid& ip) {
   uint64_t words[2];
   std::memcpy(words, ip.bytes.data(), sizeof words);
-  const uint64_t mixed = (words[0] ^ key_) * 0x9e3779b97f4a7c15u + words[1];
-  return (*table_)[((mixed ^ mixed >> 29) * key_) >> 32 & (sets - 1)];
+  return (*table_)[hash_(words) % sets];
 }
 
 Neighbours::Neighbour* Neighbours::look_up(const Eid& ip) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 
+#include "base/siphash.h"
 #include "drivers/dpdk/headers.h"
 #include "urma/core/time.h"
 
@@ -53,14 +54,13 @@ class Neighbours {
 
   Set& set_of(const Eid& ip);
   Neighbour* look_up(const Eid& ip);
-  // Returns the entry that is missed least, emptied. Returns null if all are
-  // wanted and `wanted` is not set, so that hosts that ask cannot displace those to which this host
-  // sends.
+  // Returns the entry that is missed least, emptied. Returns null if all are wanted and `wanted` is
+  // not set, so that hosts that ask cannot displace those to which this host sends.
   Neighbour* make_room(const Eid& ip, bool wanted);
   bool question_due(Neighbour& neighbour, Time now);
 
   std::unique_ptr<std::array<Set, sets>> table_;
-  uint64_t key_;
+  SipHash hash_;  // its key is secret, so that no host can choose addresses that share a set
   uint32_t changes_ = 0;
 };
 
