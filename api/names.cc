@@ -176,9 +176,9 @@ engine::NoRoom no_room_on(engine::Runner& runner, const Location& where) {
 }
 
 // Asks the process at the address until it answers, for at most `limit`.
-engine::NameService::Question ask(engine::Runner& runner, const Location& where, Duration limit,
-                                  const std::optional<Retransmission>& mode) {
-  engine::NameService::Question question;
+engine::Question ask(engine::Runner& runner, const Location& where, Duration limit,
+                     const std::optional<Retransmission>& mode) {
+  engine::Question question;
   question.name = where.name;
   question.at = where.at;
   question.retransmission = mode;
@@ -404,7 +404,7 @@ Result<void> Device::publish_line(std::string_view name, const std::string& line
     state_->published.insert_or_assign(key, std::move(held));
   }
   runner.call([&](engine::Engine& engine, Time) {
-    engine.names().publish(one);
+    engine.names().published().publish(one);
     return true;
   });
   return {};
@@ -425,7 +425,7 @@ Result<void> Device::unpublish(std::string_view name) {
     state_->published.erase(found);
   }
   runner.call([&](engine::Engine& engine, Time) {
-    engine.names().unpublish(name);
+    engine.names().published().unpublish(name);
     return true;
   });
   return {};

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace urma::engine {
+
+// A message between the name services of two devices (docs/protocol.md, names): a line of text.
+//   find NUMBER NAME  ->  found NUMBER LINE | none NUMBER
+struct NameMessage {
+  enum class Kind : uint8_t { find, found, none };
+
+  Kind kind;
+  uint32_t number;  // of the question; the answer repeats it
+  // The name that is asked for, or the descriptor that is published under it. Views what was read.
+  std::string_view rest{};
+};
+
+// Returns nothing if the line is not such a message. The name or descriptor is not checked.
+std::optional<NameMessage> read_name_message(std::string_view line);
+
+size_t bytes_of(const NameMessage& message);
+// Replaces `line`. Does not allocate if bytes_of(message) were reserved.
+void write_name_message(const NameMessage& message, std::string& line);
+
+}  // namespace urma::engine

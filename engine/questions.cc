@@ -1,0 +1,40 @@
+#include "engine/questions.h"
+
+#include <utility>
+
+namespace urma::engine {
+
+void Questions::add(Question& question, Time now) {
+  question.number = next_number_++;
+  question.ask_at = now;
+  question.next = std::exchange(first_, &question);
+}
+
+void Questions::remove(const Question& question) {
+  Question** link = &first_;
+  while (*link != &question) link = &(*link)->next;
+  *link = question.next;
+}
+
+bool Questions::take_due(Question& question, Time now) {
+  if (now < question.ask_at) return false;
+  question.ask_at = now + ask_again_after;
+  return true;
+}
+
+void Questions::take_answer(PeerId from, const NameMessage& answer) {
+  for (Question* question = first_; question != nullptr; question = question->next) {
+    if (question->number != answer.number || !(question->peer == from)) continue;
+    if (question->done) continue;
+    if (answer.kind == NameMessage::Kind::found) {
+      question->done = true;
+      question->status = Status::ok;
+      question->line = answer.rest;
+    } else if (answer.kind == NameMessage::Kind::none) {
+      // The name may still be published later: the two sides may start in any order.
+      question->status = Status::not_found;
+    }
+  }
+}
+
+}  // namespace urma::engine

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine/name_message.h"
+#include "urma/core/endpoint.h"
+#include "urma/core/ids.h"
+#include "urma/core/retransmission.h"
+#include "urma/core/status.h"
+#include "urma/core/time.h"
+
+namespace urma::engine {
+
+// A question for what another device publishes under a name. It is on the stack of the thread that
+// waits for the answer. The first four members are set by that thread.
+struct Question {
+  std::string name;                                // the published name that is asked for
+  Endpoint at;                                     // the device that is asked
+  Time until{};                                    // then the question ends as timed out
+  std::optional<Retransmission> retransmission{};  // of the channel to the asked device
+  // The outcome, valid once `done` is true.
+  bool done = false;
+  Status status = Status::timed_out;
+  std::string line;  // the answer; the thread reserves NameService::line_bytes
+
+  // Only Questions and NameService use these.
+  Question* next = nullptr;  // in the list of open questions
+  uint32_t number = 0;       // the answer repeats it
+  PeerId peer;               // the asked device, once it is known
+  Time ask_at{};             // when the question is sent, or repeated
+};
+
+// The questions that this device has asked. Knows nothing of Jetties: NameService sends and
+// receives for it. Called by the thread that runs the pass.
+class Questions {
+ public:
+  static constexpr Duration ask_again_after = std::chrono::milliseconds(100);
+
+  // `question` must stay until it is removed.
+  void add(Question& question, Time now);
+  void remove(const Question& question);
+
+  // Returns true if the question is to be sent now, and again after some time.
+  static bool take_due(Question& question, Time now);
+  static bool ended(const Question& question, Time now) {
+    return question.done || now >= question.until;
+  }
+
+  // Takes what a peer has sent; ignores it if no open question to this peer has its number.
+  void take_answer(PeerId from, const NameMessage& answer);
+
+ private:
+  Question* first_ = nullptr;
+  uint32_t next_number_ = 1;
+};
+
+}  // namespace urma::engine
