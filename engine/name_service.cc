@@ -46,8 +46,8 @@ void NameService::post_receive(uint16_t slot) {
 }
 
 bool NameService::check(Question& question, Time now) {
-  if (!Questions::ended(question, now)) {
-    if (!Questions::take_due(question, now)) return false;
+  if (!question.ended(now)) {
+    if (!question.take_due(now)) return false;
     // If the peer has left, it is looked up again, because the publisher may have been restarted.
     if (!transport_.knows(question.peer)) {
       question.peer = transport_.know({}, question.at, {});

@@ -42,7 +42,7 @@ class NameService {
 
   [[gnu::cold]] void handle(const Completion& arrival, const NameMessage& message, Time now);
   void answer(const Completion& arrival, const NameMessage& question, Time now);
-  // Sends a message. Drops it if there is no room, because the asking side repeats its question.
+  // If there is no room for the message, it is dropped: the device that asks repeats its question.
   void send(PeerId to, const NameMessage& message);
   void post_receive(uint16_t slot);
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "engine/name_files.h"
 #include "urma/core/endpoint.h"

@@ -4,6 +4,12 @@
 
 namespace urma::engine {
 
+bool Question::take_due(Time now) {
+  if (now < ask_at) return false;
+  ask_at = now + ask_again_after;
+  return true;
+}
+
 void Questions::add(Question& question, Time now) {
   question.number = next_number_++;
   question.ask_at = now;
@@ -14,12 +20,6 @@ void Questions::remove(const Question& question) {
   Question** link = &first_;
   while (*link != &question) link = &(*link)->next;
   *link = question.next;
-}
-
-bool Questions::take_due(Question& question, Time now) {
-  if (now < question.ask_at) return false;
-  question.ask_at = now + ask_again_after;
-  return true;
 }
 
 void Questions::take_answer(PeerId from, const NameMessage& answer) {

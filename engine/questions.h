@@ -13,8 +13,10 @@
 namespace urma::engine {
 
 // A question for what another device publishes under a name. It is on the stack of the thread that
-// waits for the answer. The first four members are set by that thread.
+// waits for the answer. This thread sets the first four members.
 struct Question {
+  static constexpr Duration ask_again_after = std::chrono::milliseconds(100);
+
   std::string name;                                // the published name that is asked for
   Endpoint at;                                     // the device that is asked
   Time until{};                                    // then the question ends as timed out
@@ -23,6 +25,11 @@ struct Question {
   bool done = false;
   Status status = Status::timed_out;
   std::string line;  // the answer; the thread reserves NameService::line_bytes
+
+  bool ended(Time now) const { return done || now >= until; }
+  // Returns whether the question has to be sent now. If so, it has to be sent again after
+  // `ask_again_after`.
+  bool take_due(Time now);
 
   // Only Questions and NameService use these.
   Question* next = nullptr;  // in the list of open questions
@@ -35,19 +42,12 @@ struct Question {
 // receives for it. Called by the thread that runs the pass.
 class Questions {
  public:
-  static constexpr Duration ask_again_after = std::chrono::milliseconds(100);
-
-  // `question` must stay until it is removed.
+  // `question` must exist until it is removed.
   void add(Question& question, Time now);
   void remove(const Question& question);
 
-  // Returns true if the question is to be sent now, and again after some time.
-  static bool take_due(Question& question, Time now);
-  static bool ended(const Question& question, Time now) {
-    return question.done || now >= question.until;
-  }
-
-  // Takes what a peer has sent; ignores it if no open question to this peer has its number.
+  // Gives the answer to the question with its number. An answer is ignored if no open question to
+  // the peer that sent it has this number.
   void take_answer(PeerId from, const NameMessage& answer);
 
  private:

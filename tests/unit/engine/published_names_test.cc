@@ -64,7 +64,7 @@ TEST_CASE("in a simulated network, which is one process, each name is given to a
   CHECK(found(names, "user", stranger) == "for this user");
 }
 
-// The directory of names of this user, with one name of another process.
+// The names that other processes of this user publish on this host.
 struct Neighbours {
   RuntimeDirectory directory;
   NameFiles files = NameFiles::of_this_user();

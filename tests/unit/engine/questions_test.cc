@@ -18,7 +18,7 @@ const Time asked_at{milliseconds(5000)};
 const PeerId publisher{1, 1};
 const PeerId restarted{1, 2};
 
-// One open question to `publisher`, which ends one second after its asked_at.
+// An open question to `publisher`, which times out one second after `asked_at`.
 struct Asked {
   Questions& questions;
   Question question;
@@ -39,7 +39,7 @@ TEST_CASE("a question is due at once, then every 100 ms") {
   Asked asked(questions);
   std::vector<int64_t> due;
   for (int at = 0; at < 350; at += 10) {
-    if (Questions::take_due(asked.question, asked_at + milliseconds(at))) due.push_back(at);
+    if (asked.question.take_due(asked_at + milliseconds(at))) due.push_back(at);
   }
   CHECK(due == std::vector<int64_t>{0, 100, 200, 300});
 }
@@ -47,19 +47,19 @@ TEST_CASE("a question is due at once, then every 100 ms") {
 TEST_CASE("a question that was repeated late is due 100 ms later") {
   Questions questions;
   Asked asked(questions);
-  CHECK(Questions::take_due(asked.question, asked_at + milliseconds(170)));
-  CHECK_FALSE(Questions::take_due(asked.question, asked_at + milliseconds(269)));
-  CHECK(Questions::take_due(asked.question, asked_at + milliseconds(270)));
+  CHECK(asked.question.take_due(asked_at + milliseconds(170)));
+  CHECK_FALSE(asked.question.take_due(asked_at + milliseconds(269)));
+  CHECK(asked.question.take_due(asked_at + milliseconds(270)));
 }
 
 TEST_CASE("a question ends when it is answered or has timed out") {
   Questions questions;
   Asked asked(questions);
-  CHECK_FALSE(Questions::ended(asked.question, asked_at + milliseconds(999)));
-  CHECK(Questions::ended(asked.question, asked_at + milliseconds(1000)));
+  CHECK_FALSE(asked.question.ended(asked_at + milliseconds(999)));
+  CHECK(asked.question.ended(asked_at + milliseconds(1000)));
   CHECK(asked.question.status == Status::timed_out);
   asked.answered(Kind::found, "the descriptor");
-  CHECK(Questions::ended(asked.question, asked_at));
+  CHECK(asked.question.ended(asked_at));
   CHECK(asked.question.status == Status::ok);
   CHECK(asked.question.line == "the descriptor");
 }
@@ -68,7 +68,7 @@ TEST_CASE("a question stays open if nothing is published yet") {
   Questions questions;
   Asked asked(questions);
   asked.answered(Kind::none);
-  CHECK_FALSE(Questions::ended(asked.question, asked_at));
+  CHECK_FALSE(asked.question.ended(asked_at));
   CHECK(asked.question.status == Status::not_found);
   asked.answered(Kind::found, "late");
   CHECK(asked.question.status == Status::ok);
