@@ -57,13 +57,48 @@ function(urma_compile_together target)
   urma_lets_names_hide(${target})
 endfunction()
 
-# urma_objects(NAME FILES...): the objects of one directory, with hidden symbols.
+# urma_precompile(NAME HEADERS... [LIBRARIES libraries...]): headers that are compiled once, for the
+# targets that urma_use_precompiled names. Those need the same options. Each file still includes
+# what it uses, because two kinds of trees do without: those with a compiler launcher, as ccache
+# caches no object that uses a precompiled header, and those of fuzzers, which give most layers an
+# option of their own.
+function(urma_precompile name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "LIBRARIES")
+  if(NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT URMA_FUZZERS)
+    file(CONFIGURE OUTPUT ${name}.cc CONTENT "")
+    add_library(${name} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+    target_link_libraries(${name} PRIVATE urma_options ${ARG_LIBRARIES})
+    target_precompile_headers(${name} PRIVATE ${ARG_UNPARSED_ARGUMENTS})
+  endif()
+endfunction()
+
+# urma_use_precompiled(NAME TARGET): it uses the headers NAME.
+function(urma_use_precompiled name target)
+  if(TARGET ${name})
+    target_precompile_headers(${target} REUSE_FROM ${name})
+  endif()
+endfunction()
+
+# A layer has hidden symbols, and is linked into the shared library.
+function(urma_compile_as_layer target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
+                                             CXX_VISIBILITY_PRESET hidden
+                                             VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
+# These take a fifth of the compile time of a layer.
+urma_precompile(urma_layer_headers
+  <algorithm> <functional> <memory> <optional> <span> <string> <vector>)
+if(TARGET urma_layer_headers)
+  urma_compile_as_layer(urma_layer_headers)
+endif()
+
+# urma_objects(NAME FILES...): the objects of one directory.
 function(urma_objects name)
   add_library(urma_${name} OBJECT ${ARGN})
   target_link_libraries(urma_${name} PRIVATE urma_options)
-  set_target_properties(urma_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
-                                                CXX_VISIBILITY_PRESET hidden
-                                                VISIBILITY_INLINES_HIDDEN ON)
+  urma_compile_as_layer(urma_${name})
+  urma_use_precompiled(urma_layer_headers urma_${name})
   urma_compile_together(urma_${name})
   if(URMA_SANITIZE OR CMAKE_INTERPROCEDURAL_OPTIMIZATION)
     # Such a tree is built once and seldom changed, so all files of a directory are compiled as one.
