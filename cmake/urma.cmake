@@ -1,5 +1,8 @@
 # How this tree is built from its directories.
 
+# Checks of undefined behaviour that the targets of a directory do without: it sets this variable.
+define_property(TARGET PROPERTY URMA_UNCHECKED INITIALIZE_FROM_VARIABLE URMA_UNCHECKED)
+
 # All of this project's own code is compiled with these options.
 add_library(urma_options INTERFACE)
 target_compile_features(urma_options INTERFACE cxx_std_20)
@@ -34,6 +37,11 @@ endif()
 if(URMA_SANITIZE)
   target_compile_options(urma_options INTERFACE -fsanitize=${URMA_SANITIZE}
                                                 -fno-omit-frame-pointer)
+  if(URMA_SANITIZE MATCHES undefined)
+    set(unchecked $<TARGET_PROPERTY:URMA_UNCHECKED>)
+    target_compile_options(urma_options INTERFACE
+      $<$<BOOL:${unchecked}>:-fno-sanitize=${unchecked}>)
+  endif()
   target_link_options(urma_options INTERFACE -fsanitize=${URMA_SANITIZE})
   # The thread sanitizer does not know fences, and warns about each. Models prove what the fences
   # order.
