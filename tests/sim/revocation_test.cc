@@ -25,7 +25,7 @@ int cycles() {
   if (const char* const asked = std::getenv("URMA_LONG"); asked != nullptr) {
     return std::atoi(asked) > 1 ? std::atoi(asked) : 1'000'000;
   }
-  return sanitized ? 500 : 8'000;
+  return sanitized ? 500 : 3'000;
 }
 
 void fill(std::span<std::byte> bytes, std::byte value) {
