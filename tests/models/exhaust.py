@@ -37,7 +37,7 @@ def exhaust(model, name, defines, wrong):
         live = "LIVE" in defines
         # Weak fairness is assumed: a process that can always continue does so at some time.
         options = ["-DNFAIR=8"] if live else ["-DSAFETY"]
-        run(["gcc", "-O2", "-w", "-DCOLLAPSE", *options, "-o", "pan", "pan.c"], folder)
+        run(["gcc", "-O2", "-w", *options, "-o", "pan", "pan.c"], folder)
         out = run(["./pan", "-m1000000", *(["-a", "-f"] if live else [])], folder)
     errors = int(re.search(r"errors: (\d+)", out).group(1))
     states = re.search(r"(\S+) states, stored", out).group(1)
