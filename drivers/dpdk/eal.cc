@@ -150,12 +150,16 @@ Result<void> Eal::init() {
   huge_pages_ = own_memory ? !has("--no-huge") : free_huge_bytes() >= enough_huge_bytes;
   if (!own_memory && huge_pages_) {
     // Memory in one file per size, because a vhost peer maps at most 8.
-    words.insert(words.end(), {"--in-memory", "--single-file-segments"});
+    words.emplace_back("--in-memory");
+    words.emplace_back("--single-file-segments");
   }
   if (!huge_pages_) {
-    if (!has("--no-huge")) words.push_back("--no-huge");
-    if (!has("-m")) words.insert(words.end(), {"-m", reserved_mb});
-    if (!has("--no-shconf")) words.push_back("--no-shconf");
+    if (!has("--no-huge")) words.emplace_back("--no-huge");
+    if (!has("-m")) {
+      words.emplace_back("-m");
+      words.emplace_back(reserved_mb);
+    }
+    if (!has("--no-shconf")) words.emplace_back("--no-shconf");
   }
   for (const std::string& word : words) command_line_ += (&word == words.data() ? "" : " ") + word;
   static auto& pointers = *new std::vector<char*>;

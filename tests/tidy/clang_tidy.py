@@ -19,9 +19,9 @@ from tree import LIBRARY, Tree, main
 PLACES = LIBRARY + ("apps/", "examples/", "fabric/", "tools/")
 OPTIONAL = ("drivers/dpdk/", "drivers/verbs/")  # which are built where their SDK is installed
 SETTING = ".clang-tidy"
-# Options that gcc knows and clang does not.
+# Options that gcc knows and clang does not, and headers that gcc has precompiled.
 FOREIGN = re.compile(r" -(mmem\w+-strategy=\S+|Wno-restrict|Werror|Wshadow=local|ffat-lto-objects"
-                     r"|flto\S*|fno-fat-lto-objects)")
+                     r"|flto\S*|fno-fat-lto-objects|Winvalid-pch|include \S+/cmake_pch\.hxx)")
 UNITED = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 
 
@@ -113,7 +113,8 @@ def self_test(options):
             pathlib.Path(root, path).parent.mkdir(exist_ok=True)
             pathlib.Path(root, path).write_text(text, encoding="utf-8")
         database = [{"directory": root, "file": path,
-                     "command": "c++ -mmemset-strategy=x -I %s -c %s" % (root, path)}
+                     "command": "c++ -mmemset-strategy=x -Winvalid-pch -include "
+                                "/x/cmake_pch.hxx -I %s -c %s" % (root, path)}
                     for path in ("urma/one.cc", "urma/good.cc", "tests/other.cc")]
         united = pathlib.Path(root, "Unity", "unity_0.cxx")
         united.parent.mkdir()
