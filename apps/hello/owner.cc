@@ -12,9 +12,11 @@ int main() try {
   here.publish("inbox", inbox, jetty).value();
 
   const auto arrived = jetty.wait(10s);
-  if (arrived.empty()) throw std::runtime_error("nothing arrived within 10 s");
+  if (arrived.empty())
+    throw std::runtime_error("nothing arrived. Fix: start hello_writer within 10 s");
   if (!arrived[0].ok()) throw std::runtime_error(error(arrived[0].status, "receiving").message);
-  if (arrived[0].immediate != 42) throw std::runtime_error("an immediate other than 42 arrived");
+  if (arrived[0].immediate != 42)
+    throw std::runtime_error("another immediate arrived. Fix: start hello_writer");
   std::puts(reinterpret_cast<const char*>(inbox.bytes().data()) + 4096);
 } catch (const std::exception& why) {
   return std::fprintf(stderr, "hello_owner: %s\n", why.what()), 1;

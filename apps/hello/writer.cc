@@ -15,9 +15,9 @@ int main() try {
                         .to(inbox.jetty)
                         .immediate(42);
   if (jetty.post(work) != 1)
-    throw std::runtime_error("no berth is vacant, or the device is closed");
+    throw std::runtime_error("no berth is vacant. Fix: poll, then post again");
   const auto done = jetty.wait(10s);
-  if (done.empty()) throw std::runtime_error("the write did not complete within 10 s");
+  if (done.empty()) throw std::runtime_error("no completion in 10 s. Fix: start hello_owner");
   if (!done[0].ok()) throw std::runtime_error(error(done[0].status, "writing").message);
   std::puts("written");
 } catch (const std::exception& why) {

@@ -6,7 +6,7 @@ from tree import CPP, code_of, expect, main
 
 WHERE = ("urma/", "api/", "engine/", "drivers/", "apps/")
 # Constructors of errors: the message is in the braces or parentheses.
-MAKERS = re.compile(r"\b(?:Error|Failure)\s*(?=[{(])|"
+MAKERS = re.compile(r"\b(?:Error|Failure|runtime_error)\s*(?=[{(])|"
                     r"\breturn\s*(?=\{\s*(?:Status|Exit)::|\{\s*status,)")
 # Words after which the cure comes from another text: a message, or a reason that has one.
 HANDED_ON = re.compile(r"(?:\.|\b)(?:message|why|why_silent|fix|cure)\b")
