@@ -17,7 +17,8 @@ class PacketChannel;
 class Routes;
 
 // One incarnation of a process, and the state of making and ending its channel. `Peers` owns it and
-// the fields down to `asked_for`; each of the classes named below owns the fields that follow.
+// the fields down to `asked_for`. Each of the classes named below gives the fields that follow
+// their meaning; what another class writes too is said beside them.
 struct Peer {
   Eid eid;      // zero until it is known
   Endpoint at;  // where set-up messages to it go, if it has no routes
@@ -33,15 +34,17 @@ struct Peer {
   bool spoke = false;        // packets came on a channel, so works of it may have executed here
   bool notes_paths = false;  // it accepts a list of paths without an OPEN
 
-  // Admission: the latest set-up that the peer began.
+  // Admission: the latest set-up that the peer began. `Peers` counts those that it answered.
   bool answered_open = false;  // it was accepted, and nothing has come on the channel yet
   uint32_t attempt_seen = 0;   // of its latest OPEN
 
-  // Closings.
+  // Closings. The first is counted by `Peers`; Openings and Links end the other, if the channel is
+  // opened again or has gone.
   uint8_t goodbyes = 0;  // CLOSEs still to be sent because the device closes
   uint8_t closes = 0;    // CLOSEs still to be sent because the channel is idle
 
-  // Openings: the latest set-up that this device began.
+  // Openings: the latest set-up that this device began. Links ends it, because a channel was made
+  // or the one in use is to be kept.
   bool opening = false;
   bool may_retry = false;  // the next RETRY is answered immediately
   bool refused = false;    // the peer answered, but did not accept
@@ -49,15 +52,20 @@ struct Peer {
   Why why_not = Why::unreachable;
   uint16_t tries = 0;    // OPENs sent, each over another path
   uint32_t attempt = 0;  // of the latest OPEN
-  Tpn tpn{};             // ours: of the channel, or of the one that is asked for
+  // Ours: of the channel, or of the one that is asked for. Admission chooses them, too.
+  Tpn tpn{};
   uint32_t first_psn = 0;
   Tpn doubted_tpn{};  // of the channel in use while another one is asked for
   uint32_t doubted_psn = 0;
   std::optional<Retransmission> chosen;  // instead of Settings::retransmission
-  uint64_t cookie = 0;  // for OPEN to bring back; or, of a CLOSE for idleness, for CLOSED to repeat
   Time opened_at{};
-  Time sent_at{};  // the latest OPEN, or CLOSE for idleness
-  // When its channel was made; without a channel, when something last came on the latest one.
+  // Both belong to the latest OPEN, or to a CLOSE for idleness of Closings: only one is
+  // outstanding.
+  uint64_t cookie = 0;  // for the OPEN to bring back, or for CLOSED to repeat
+  Time sent_at{};
+
+  // Links, too, but here it leaves no gap: when its channel was made; without a channel, when
+  // something last came on the latest one.
   Time contact_at{};
 };
 

@@ -11,9 +11,9 @@
 namespace urma::transport {
 
 // The routes of a channel, or its only path. `Tp` and `SentWindow` call this class for everything
-// that a channel with several routes does differently, and do not know which of the two it is. If
-// there is only one path, each function does nothing, or returns a value that changes nothing; the
-// addresses are then the channel's.
+// that a channel with several routes does differently. If there is only one path, each function
+// does nothing, or returns a value that changes nothing; the addresses are then the channel's.
+// `several` tells which of the two it is, where a channel with one path can do without a step.
 //
 // It is a reference and is passed by value: a channel with one path has no `Routes`, which are
 // larger than the rest of the channel. The `Routes` outlive it. Only the thread that runs the

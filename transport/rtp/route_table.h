@@ -60,7 +60,7 @@ class RouteTable {
   uint8_t count() const { return count_; }
   // Returns how many routes there is memory for: 4 or most_paths.
   unsigned size() const { return others_ == nullptr ? 4 : most_paths; }
-  // Writes need a number below `size`. Reads return an empty route for all others.
+  // The first needs a number below `size`. The second returns an empty route for any other number.
   Route& operator[](unsigned i) { return of(i).routes[i % 4]; }
   const Route& operator[](unsigned i) const { return i < size() ? of(i).routes[i % 4] : nowhere; }
 
