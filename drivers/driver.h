@@ -84,9 +84,9 @@ struct PortFacts {
   // that of the fastest one.
   uint64_t line_bytes_per_second = 0;
   // How late an end may run: the longest time from the arrival of a packet, or the expiry of a
-  // timer, until the engine runs, on a machine that has a processor for it. A time that waits for
-  // an end has to include it: the delay of an acknowledgement, the time before a probe, the least
-  // time-out, and how far a packet may be behind those of other routes.
+  // timer, until the engine runs, on a machine that has a processor for it. Each interval
+  // that depends on the other end must include it: the delay of an acknowledgement, the time before
+  // a probe, the least time-out, and how far a packet may be behind those of other routes.
   Duration scheduling_delay = std::chrono::milliseconds(1);
   // The mapped segments; empty if the port has no `memory`.
   MappedMemory mapped = {};
@@ -240,8 +240,8 @@ class DeviceReads {
   virtual bool map(std::span<const std::byte> memory) = 0;
   // Lets the device read mapped memory: `send` need no longer copy data that lies there.
   virtual void grant(std::span<const std::byte> memory) = 0;
-  // Ends that for frames that are sent from now on. Earlier ones read the memory until they settle.
-  // Does nothing for memory that is not granted.
+  // Stops the device from reading this memory for frames that are sent from now on. For earlier
+  // ones it may read the memory until they settle. Does nothing for memory that is not granted.
   virtual void revoke(std::span<const std::byte> memory) = 0;
   // Undoes `map`, after `revoke`, and once the frames that were sent before it have settled. Not to
   // be called in a pass.

@@ -30,7 +30,7 @@ class LentFrames {
   }
   // The first `count` of the frames that `borrow` returned were filled.
   void fill(size_t count) { filled_ = count; }
-  // Lets the driver take what it can of the frames that wait. Returns how many it took.
+  // Offers the waiting frames to the driver, in order. Returns how many it took.
   size_t send(drivers::PacketPort& port, Time now) {
     const size_t taken = port.send(std::span(frames_).first(filled_), now);
     drop(taken);

@@ -11,8 +11,8 @@
 
 namespace urma::engine {
 
-// The page of a device, as bytes. It contains the names, units and meanings of its values, so a
-// reader of another version understands it.
+// The statistics page of a device: the bytes of the file that other processes read. It contains the
+// names, units and meanings of its values, so a reader of another version understands it.
 //
 //   a header    magic, layout, sizes, and a checksum of the header and the text
 //   text        facts and metrics, one line each

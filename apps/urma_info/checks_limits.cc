@@ -48,8 +48,9 @@ Finding check_open_files(const Host& host) {
   if (!limit) return ok("the limit is unknown: /proc/self/limits does not have it");
   if (*limit == UINT64_MAX) return ok("unlimited");
   const std::string what = fmt::format("{} at most (ulimit -n)", *limit);
-  if (*limit < least) return fix(what + ": a few devices and names take them", "ulimit -n 1024");
-  if (*limit < good) return warn(what + ": each device and each name takes some", "ulimit -n 1024");
+  const std::string why = what + ": a device opens about 8 files, a published name 1";
+  if (*limit < least) return fix(why, "ulimit -n 1024");
+  if (*limit < good) return warn(why, "ulimit -n 1024");
   return ok(what);
 }
 

@@ -59,8 +59,8 @@ class EtherDevice final : public ReadableMemory::Device {
   // Frees the buffers of packets that the port has read. Returns false if it cannot be asked for
   // that.
   bool complete();
-  // Frees the buffers of packets that the port has not sent, for a port that does not go on by
-  // itself: restarts it, or makes it anew.
+  // Makes a port free the buffers of packets that it has not sent: drains a ring; restarts any
+  // other port, or removes it and makes it again if `anew`.
   void take_back(bool anew);
 
   // Lets a NIC read these pages by DMA. Any thread may call them.
@@ -116,7 +116,7 @@ class EtherDevice final : public ReadableMemory::Device {
   uint16_t port_ = 0;
   uint16_t queue_ = 0;  // from which to receive next
   bool up_ = false;
-  Time stuck_since_ = never;  // when it first took nothing, of the calls in a row that did not
+  Time stuck_since_ = never;  // since when each `send` has taken nothing; never if the last one did
   Time look_at_{};            // when to look at the link again
   Time down_since_{};
 };

@@ -194,7 +194,8 @@ std::string cure_for_port(const Settings& settings, const std::string& log) {
            "), and run as root or give this user /dev/vfio";
   }
   if (settings.port.starts_with("net_virtio_user")) {
-    return "start the vhost side first, and check path= and its permissions";
+    return "start the vhost side first, and set path= to its socket, which this user must be able "
+           "to write to";
   }
   if (settings.port.starts_with("net_memif") || settings.port.starts_with("net_vhost")) {
     return "a socket path that this user may create and no other process uses";

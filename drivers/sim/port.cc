@@ -14,10 +14,11 @@ congestion::Metering metering_of(const Switches* switches) {
 // Checks whether the switches of the network, if it has any, forward what the port sends.
 Result<void> fit(const Port::Settings& settings, const Switches* switches) {
   if (switches != nullptr && packet_bytes(settings.mtu) > switches->settings().packet_bytes) {
-    return failed(Status::invalid_argument,
-                  "sim: the switches of this network forward no packets with mtu=", settings.mtu,
-                  ", because their first device has a smaller mtu")
-        .fix("give each device the mtu of the first one");
+    return failed(Status::invalid_argument, "sim: mtu=", settings.mtu,
+                  " is larger than the mtu of the first device of this ",
+                  "network, and its switches forward no larger packets")
+        .fix("open the first device with mtu=", settings.mtu,
+             ", or this one with the mtu of the first");
   }
   if (settings.service_level > 0 &&
       (switches == nullptr || settings.service_level >= switches->settings().lanes)) {

@@ -17,8 +17,8 @@ namespace urma::jetty {
 
 struct SlicePacket;
 
-// Counts what became of works since the device was opened. `Initiator` writes it; only the thread
-// that runs the engine reads it.
+// Counters of works, slices and answers since the device was opened. `Initiator` writes them; only
+// the thread that runs the engine reads them.
 struct InitiatorCounters {
   uint64_t works = 0;
   uint64_t slices = 0;
@@ -202,8 +202,8 @@ class Initiator {
   // Answers.
   void handle_answer(Flow& flow, const Atah& answer, Time now);
   uint32_t end_executed(Flow& flow, Tassn first, Tassn last, Time now);
-  // Returns the slice that a response with data answers. Returns null if the answer is late; then
-  // it counts it, and ends a tombstone that has waited for it.
+  // Returns the slice that a response with data answers. Counts a late answer, ends the tombstone
+  // that waited for it, and returns null.
   Slice* find_answered(Flow& flow, const ParsedResponse& response);
   void handle_read_response(Flow& flow, const ParsedResponse& response, Time now);
   void handle_atomic_response(Flow& flow, const ParsedResponse& response, Time now);

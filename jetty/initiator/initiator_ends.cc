@@ -93,7 +93,7 @@ bool Initiator::using_memory(const std::byte* base, uint64_t bytes) {
 }
 
 void Initiator::detach(Jetty& jetty) {
-  URMA_ASSERT(jetty.outstanding == 0, "a Jetty is destroyed when its works have ended");
+  URMA_ASSERT(jetty.outstanding == 0, "a Jetty is destroyed only after its works have ended");
   for (uint32_t i = jetty.first_flow; i != Flow::none;) {
     Flow& flow = flows_.at(i);
     i = flow.next_of_jetty;

@@ -130,8 +130,8 @@ struct Handing {
     REQUIRE(owner.device.stats().ok());
     return segment.bytes().subspan(offset, size);
   }
-  // Returns whether the works become copies within the limit. Until then they are sent as packets,
-  // and succeed.
+  // Repeats the work. Returns whether, within the limit, it was executed as a copy. Until then it
+  // is sent as packets, and succeeds.
   bool becomes_copies(const Work& work, Duration limit = 2s) {
     for (const Time begun = read_clock(); read_clock() - begun < limit;) {
       const uint64_t before = copied();

@@ -21,7 +21,7 @@ uint64_t memory_of(const WindowFile& window) {
   return static_cast<uint64_t>(about.st_blocks) * 512;
 }
 
-// Kills the target of this process in the middle of its works.
+// Starts a process, writes to it, and kills it while works to it are outstanding.
 void kill_target(Side& here, const Pair& calm, const std::string& device, Duration after) {
   Child target(serve(device, "doomed"));
   REQUIRE(target.said() == "ready");
@@ -34,7 +34,7 @@ void kill_target(Side& here, const Pair& calm, const std::string& device, Durati
   CHECK(traffic.all_completed());
 }
 
-// Kills a process that writes to this device in the middle of its works.
+// Starts a process that writes to this device, and kills it while its works are outstanding.
 void kill_writer(Side& here, const Pair& calm, const std::string& device, Duration after) {
   Child writer({URMA_TEST_PEER, device, "write", "doomed", "urma://localhost/victim", "0"});
   uint64_t arrivals = 0;

@@ -9,7 +9,7 @@
 
 namespace urma::test {
 
-// The works of one Jetty, in post order, and what the run has observed of each.
+// The works of one Jetty in post order, each with the observations of the run.
 struct History {
   enum class Kind : uint8_t { tells, writes, reads, adds };
   struct Work {

@@ -223,8 +223,8 @@ TEST_CASE("works do not wait for one that is withdrawn on a living channel") {
   CHECK(pair.arrived() == std::vector<uint64_t>{7});
 }
 
-// An initiator that asked for a sequence context with a work that was then withdrawn does not know
-// whether it has one.
+// A work can ask the target for a sequence context. If that work is withdrawn, its answer does not
+// tell the initiator whether the target has made the context.
 TEST_CASE("the answer to a withdrawn work does not say whether the target keeps the order") {
   Ordered pair("withdrawn-asks", {.berths = 16}, {}, "delay=20us&rate=1Gbit");
   pair.post(pair.message().tag(1));

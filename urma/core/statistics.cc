@@ -55,8 +55,8 @@ constexpr Metric metrics[] = {
     {"withdrawn", "slices", total, peers,
      "Slices cancelled by their initiator before all their packets had arrived.", &S::withdrawn},
     {"unheard", "slices", total, peers,
-     "Slices dropped without an answer for 100 ms to 10 s, because their peer had sent too many "
-     "wrong tokens.",
+     "Slices dropped without an answer because their peer had sent too many wrong tokens: its "
+     "requests are ignored for 100 ms to 10 s.",
      &S::unheard},
     {"parked", "slices", total, peers,
      "Slices that arrived before their turn, and were kept until it came.", &S::parked},

@@ -44,7 +44,8 @@ constexpr StatusInfo catalogue[] = {
      "remote_access",
      "The target refused the access. Its memory is unchanged, except for data that had arrived "
      "before the segment was unregistered, or before its memory was unmapped.",
-     {"The segment was unregistered, or its owner restarted: the token is no longer valid.",
+     {"The segment was unregistered, its token retired, or its owner restarted: the token is no "
+      "longer valid.",
       "The range exceeds the segment, or the segment is guarded and its memory unmapped or "
       "read-only.",
       "The segment does not grant this kind of access (Rights)."},
@@ -138,7 +139,7 @@ constexpr StatusInfo catalogue[] = {
     {Status::unsupported,
      "unsupported",
      "This device or this version cannot do that. A work with this status was not executed.",
-     {"The medium lacks the feature (a simulated device has no descriptor to sleep at).",
+     {"The medium lacks the feature: a simulated device has no file descriptor to wait for.",
       "A window was made by another kernel, or lies in a file system without locks.",
       "An atomic has 16 to 64 bytes, or its segment has AtomicDomain::device."},
      "Choose another device: urma_info shows what each one can do."},

@@ -440,7 +440,7 @@ bool each_grant_costs_budget() {
     paid += signal.increase && before - meter.budget() >= 8 * 32 - 1e-6;
     before = meter.budget();
   });
-  // A packet that begins a slot finds a new budget.
+  // The first packet of each time slot finds a new budget, which hides what its own grant has cost.
   return grants > 0 && paid * 2 > grants;
 }
 

@@ -171,7 +171,7 @@ TEST_CASE("channel timers: channels are due when a list of deadlines says so") {
     channel.waits = prng.chance(0.5);
     if (prng.chance(0.2)) channel.hear_at(now);
     const Time closes = channel.waits ? never : channel.last_heard() + 5s;
-    // A deadline that has passed already is as good as one at this moment.
+    // A deadline in the past counts as one at `now`.
     const Time next = std::max(now, std::min(channel.deadline, closes));
     switch (prng.below(4)) {
       case 0: {
