@@ -250,8 +250,14 @@ void Initiator::slice_ended(Jetty& jetty, uint16_t lease, Status status, bool an
   }
   if (work.open_slices > 0) return;
   if (!work.cut) {
+    Flow& flow = flows_.at(work.flow);
+    // Another slice settled after the end of its peer: the rest has nowhere to go.
+    if (flow.peer_over) {
+      const auto end = step(SliceState::held, SliceEvent::peer_over, false);
+      return give_up_rest(jetty, lease, end.status, now);
+    }
     // The slice that carries the immediate or the notification waited for all others.
-    if (!work.in_line) put_in_line(flows_.at(work.flow), jetty, lease, true);
+    if (!work.in_line) put_in_line(flow, jetty, lease, true);
     return;
   }
   finish(jetty, lease, work.status, answered, now);

@@ -30,6 +30,7 @@ void Initiator::activate(Flow& flow) { active_.add(index_of(flow)); }
 
 // Destroys a flow that has no slice left, after its peer's incarnation has ended.
 void Initiator::retire(Flow& flow) {
+  URMA_ASSERT(flow.first_to_cut == Queues::none, "a work in line ends with the peer");
   const uint32_t index = index_of(flow);
   if (flow.jetty != Flow::none) {
     Jetty& jetty = jetties_.at(flow.jetty);

@@ -303,6 +303,16 @@ TEST_CASE("a work that has timed out ends as soon as the device has read its mem
 
 // The peer is stopped for so long that the packets are sent a second time. Then it answers the
 // first copy while the device still holds the second one.
+// The part with the immediate waits until the data have settled, and then has nowhere to go.
+TEST_CASE("a work whose peer leaves while its data settle is unknown, and its Jetty ends") {
+  HeldWork held("settle-left", "settle=50ms");
+  const Work work = write(held.source, held.target.segment).to(held.target.jetty).immediate(7);
+  REQUIRE(held.here.jetty.post(work) == 1);
+  held.hosts.run_for(20ms);
+  held.there.device.close();
+  CHECK(only_status(held.here.jetty, 2s) == Status::unknown);
+}
+
 TEST_CASE("an answered work ends only when the device has read its second copy, too") {
   for (const size_t bytes : {size_t{1000}, size_t{200'000}}) {
     INFO("bytes " << bytes);
