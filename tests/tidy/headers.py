@@ -77,11 +77,19 @@ def flags_of(package):
     return re.sub(r"-I\s*", "-isystem ", found.stdout).split()
 
 
+def git(root, *words):
+    """Returns what git prints about this tree, whichever one the caller is a hook of."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    return subprocess.run(["git", *words], cwd=root, env=clean, text=True, capture_output=True,
+                          check=False).stdout
+
+
 def changed(tree):
     """Returns what the last commit and the working tree changed; nothing where that is unknown."""
-    found = subprocess.run(["git", "diff", "--name-only", "HEAD~1"], cwd=tree.root, text=True,
-                           capture_output=True, check=False)
-    return set(found.stdout.split())
+    if shutil.which("git") is None:
+        return set()
+    return set((git(tree.root, "diff", "--name-only", "HEAD~1") +
+                git(tree.root, "ls-files", "--others", "--exclude-standard")).split())
 
 
 def lot(seed, header):
@@ -148,15 +156,23 @@ def self_test(options):
         options.all = True
         assert "tests/bad.h" in [f.split(":")[0] for f in check(Tree(root), options)]
         assert {lot(seed, "bad.h") % PARTS == 0 for seed in range(20 * PARTS)} == {False, True}
-        for commit in ("bad.h", "warns.h"):
-            for command in (["init", "-q"], ["add", commit],
-                            ["-c", "user.name=us", "-c", "user.email=", "commit", "-qm", commit]):
-                subprocess.run(["git", *command], cwd=root, check=True)
-        pathlib.Path(root, "bad.h").write_text("still broken\n", encoding="utf-8")
-        seed = next(seed for seed in range(20 * PARTS)
-                    if not any(lot(seed, path) % PARTS == 0 for path in files))
-        os.environ["URMA_TEST_SEED"] = str(seed)
-        assert choose(Tree(root), list(files)) == ["bad.h", "warns.h", "needs.h"]
+        if shutil.which("git") is not None:
+            check_choice(root, files)
+
+
+def check_choice(root, files):
+    """What the last commit changed, what the working tree changed, what is new, and what includes
+    one of these, is chosen with a seed that draws nothing."""
+    git(root, "init", "-q")
+    for commit in ("bad.h", "warns.h"):
+        git(root, "add", commit, "tests")
+        git(root, "-c", "user.name=us", "-c", "user.email=us@here", "commit", "-qm", commit)
+    pathlib.Path(root, "bad.h").write_text("still broken\n", encoding="utf-8")
+    seed = next(seed for seed in range(20 * PARTS)
+                if not any(lot(seed, path) % PARTS == 0 for path in files))
+    os.environ["URMA_TEST_SEED"] = str(seed)
+    chosen = choose(Tree(root), list(files))
+    assert chosen == ["good.h", "bad.h", "warns.h", "needs.h"], chosen
 
 
 if __name__ == "__main__":
