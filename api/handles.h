@@ -142,6 +142,11 @@ Result<void> usable(const std::unique_ptr<State>& state, std::string_view call) 
 }
 // The completion that polling an object that was moved from returns.
 inline constexpr Completion end_of_moved{.status = Status::closed, .from = {}};
+inline size_t poll_moved(std::span<Completion> out) {
+  if (out.empty() || out.data() == nullptr) return 0;
+  out[0] = end_of_moved;
+  return 1;
+}
 
 // Makes the error of a call that ran out of memory. Its message is empty if there is not enough
 // memory for the text.

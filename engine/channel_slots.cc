@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/crc32.h"
-#include "drivers/driver.h"
+#include "drivers/port_facts.h"
 
 namespace urma::engine {
 namespace {

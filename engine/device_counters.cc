@@ -27,7 +27,7 @@ void add_requests(Statistics& out, const jetty::TargetCounters& target,
   out.not_ready = target.not_ready;
   out.repeated = target.repeated;
   out.withdrawn = target.withdrawn;
-  out.unheard = target.unheard + port.unheard;
+  out.ignored = target.ignored + port.ignored;
   out.parked = target.parked;
   out.too_early = target.too_early;
 }

@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "drivers/driver.h"
+#include "drivers/packet_port.h"
 
 namespace urma::engine {
 

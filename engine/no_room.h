@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "drivers/driver.h"
+#include "drivers/packet_port.h"
 #include "urma/core/result.h"
 
 namespace urma::engine {

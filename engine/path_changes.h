@@ -3,7 +3,7 @@
 #include <array>
 #include <memory>
 
-#include "drivers/driver.h"
+#include "drivers/packet_port.h"
 #include "engine/fills.h"
 #include "transport/announced_paths.h"
 

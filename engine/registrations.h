@@ -2,7 +2,8 @@
 
 #include <optional>
 
-#include "drivers/driver.h"
+#include "drivers/device_reads.h"
+#include "drivers/segment_memory.h"
 #include "engine/fills.h"
 #include "jetty/transactions.h"
 #include "memseg/segment_table.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "drivers/driver.h"
+#include "drivers/port_facts.h"
 #include "engine/log.h"
 #include "engine/stats_files.h"
 

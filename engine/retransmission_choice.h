@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "drivers/driver.h"
+#include "drivers/port_facts.h"
 #include "urma/core/retransmission.h"
 
 namespace urma::engine {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "drivers/driver.h"
+#include "drivers/segment_memory.h"
 #include "jetty/event_sink.h"
 #include "jetty/target/guesses.h"
 #include "memseg/segment_table.h"

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "base/bell.h"
-#include "drivers/driver.h"
+#include "drivers/packet_port.h"
 #include "urma/core/status.h"
 
 namespace urma::engine {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "jetty/leases.h"
 #include "urma/core/time.h"
 #include "urma/core/work.h"
 #include "wire/frame.h"
@@ -71,23 +72,26 @@ struct AtomicValues {
 };
 static_assert(sizeof(AtomicValues) == sizeof(NotifyTarget));
 
+// The index of no flow.
+inline constexpr uint32_t no_flow = UINT32_MAX;
+
 // The engine's state of a work, stored outside its berth.
 struct WorkState {
   Time progress{};      // when it last made progress
   Time cancelled_at{};  // from then on, the withdrawal of its slices may take a limited time
-  uint32_t flow = UINT32_MAX;
-  uint32_t number = 0;                // in its flow
-  uint32_t cut_bytes = 0;             // of its bytes, those that are in slices
-  uint16_t open_slices = 0;           // slices that have not ended
-  uint16_t older = UINT16_MAX;        // berth of the outstanding work before it, in post order
-  uint16_t newer = UINT16_MAX;        // berth of the one after it
-  uint16_t next_to_cut = UINT16_MAX;  // in its flow
-  Status status = Status::ok;         // combined status of its slices that have ended
-  Order order = Order::none;          // as sent to its target
-  bool held = false;                  // has not begun, because it waits for works before it
-  bool cut = false;                   // no part of it remains to be cut
-  bool in_line = false;               // it is in its flow's line to be cut
-  bool executed = false;              // a slice of it was executed, or may have been
+  uint32_t flow = no_flow;
+  uint32_t number = 0;                  // in its flow
+  uint32_t cut_bytes = 0;               // of its bytes, those that are in slices
+  uint16_t open_slices = 0;             // slices that have not ended
+  uint16_t older = Leases::none;        // berth of the outstanding work before it, in post order
+  uint16_t newer = Leases::none;        // berth of the one after it
+  uint16_t next_to_cut = Leases::none;  // in its flow
+  Status status = Status::ok;           // combined status of its slices that have ended
+  Order order = Order::none;            // as sent to its target
+  bool held = false;                    // has not begun, because it waits for works before it
+  bool cut = false;                     // no part of it remains to be cut
+  bool in_line = false;                 // it is in its flow's line to be cut
+  bool executed = false;                // a slice of it was executed, or may have been
   bool cancelled = false;
   bool timed_out = false;  // cancelled because it timed out
   bool overdue = false;    // its withdrawal took too long: its slices end without it

@@ -59,7 +59,7 @@ enum class Sequence : uint8_t {
 // the target remembers executed slices by their numbers (docs/protocol.md). The flow ends with the
 // peer's incarnation. The Initiator owns it; only the thread that runs the engine uses it.
 struct Flow {
-  static constexpr uint32_t none = UINT32_MAX;
+  static constexpr uint32_t none = no_flow;
 
   PeerId peer;                         // the target's device
   uint32_t rc_id = 0;                  // names the queue to the target

@@ -62,15 +62,15 @@ struct Jetty : JettyParts {
   }
 
   // Initiator.
-  uint16_t oldest = Queues::none;    // berth of the outstanding work that was posted first
-  uint16_t newest = Queues::none;    // berth of the one that was posted last
-  uint16_t chained = Queues::none;   // completed unsignalled works, newest first
-  WorkState* const works;            // by berth
-  ordering::CompleteGate gate;       // delays completions that come out of order
-  uint32_t outstanding = 0;          // works that have been taken and have not ended
-  uint32_t first_flow = UINT32_MAX;  // the list of its flows, one for each peer that it uses
-  uint16_t fetching = 0;             // how many of the outstanding works are reads and atomics
-  bool gated = false;                // later works must pass the submit gate
+  uint16_t oldest = Queues::none;   // berth of the outstanding work that was posted first
+  uint16_t newest = Queues::none;   // berth of the one that was posted last
+  uint16_t chained = Queues::none;  // completed unsignalled works, newest first
+  WorkState* const works;           // by berth
+  ordering::CompleteGate gate;      // delays completions that come out of order
+  uint32_t outstanding = 0;         // works that have been taken and have not ended
+  uint32_t first_flow = no_flow;    // the list of its flows, one for each peer that it uses
+  uint16_t fetching = 0;            // how many of the outstanding works are reads and atomics
+  bool gated = false;               // later works must pass the submit gate
 
   // Target.
   uint32_t immediates_raised = 0;  // so far; the JFR counts those that were polled

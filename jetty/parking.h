@@ -11,8 +11,10 @@ namespace urma::jetty {
 
 // The packets of one slice that arrived before its turn, oldest first.
 struct Kept {
-  uint32_t first = UINT32_MAX;
-  uint32_t last = UINT32_MAX;
+  static constexpr uint32_t none = UINT32_MAX;
+
+  uint32_t first = none;
+  uint32_t last = none;
   uint32_t count = 0;
   uint32_t room = 0;      // packets that may still arrive, for which room is reserved
   uint32_t reserved = 0;  // packets with reserved room, arrived ones included
@@ -48,7 +50,7 @@ class Parking {
   void release(Kept& kept);
 
  private:
-  static constexpr uint32_t none = UINT32_MAX;
+  static constexpr uint32_t none = Kept::none;
   static constexpr size_t place_bytes = 64 * 1024 + 256;  // the largest packet there is
 
   struct Place {

@@ -81,7 +81,7 @@ bool Admission::belongs_to_another(const ArrivedSetup& open) {
   bool taken = false;
   peers_.for_each_of(open.addresses.source, [&](const Peer& peer) {
     if (peer.channel == nullptr || peer.channel->to() == open.from) return;
-    if (peer.routes != nullptr && peer.routes->table().leads_to(open.from)) return;
+    if (peer.has_route_to(open.from)) return;
     peer.channel->probe(open.now);
     taken = true;
   });

@@ -86,9 +86,7 @@ bool Datagrams::parse(std::span<const std::byte> packet, std::span<const std::by
 PeerId Datagrams::peer_at(const Eid& eid, const Endpoint& at) {
   PeerId found;
   peers_.for_each_of(eid, [&](const Peer& peer) {
-    const bool there =
-        peer.at == at || (peer.routes != nullptr && peer.routes->table().leads_to(at));
-    if (there && !found) found = peers_.id_of(peer);
+    if (!found && peer.is_reached_at(at)) found = peers_.id_of(peer);
   });
   return found;
 }

@@ -150,9 +150,7 @@ void Openings::handle_retry(const ArrivedSetup& retry) {
   // The cookie holds for the address that the OPEN came from, and the RETRY may be forged. So for
   // each OPEN that the timer has sent, at most one with a cookie is sent immediately; otherwise the
   // timer's next OPEN carries the cookie.
-  const bool its_own = peer->at == retry.from ||
-                       (peer->routes != nullptr && peer->routes->table().leads_to(retry.from));
-  if (!its_own || !std::exchange(peer->may_retry, false)) return;
+  if (!peer->is_reached_at(retry.from) || !std::exchange(peer->may_retry, false)) return;
   OutgoingSetup open = open_for(*peer);
   open.to = retry.from;
   open.path = retry.path;

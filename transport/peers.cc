@@ -3,11 +3,16 @@
 #include <utility>
 
 #include "base/bits.h"
+#include "transport/rtp/routes.h"
 
 namespace urma::transport {
 
 uint64_t Peers::HashEid::operator()(const Eid& eid) const {
   return mix_bits(load_be<8>(eid.bytes.data()) ^ mix_bits(load_be<8>(eid.bytes.data() + 8)));
+}
+
+bool Peer::has_route_to(const Endpoint& there) const {
+  return routes != nullptr && routes->table().leads_to(there);
 }
 
 Peers::Peers(const Settings& settings, Entropy& entropy)
@@ -18,7 +23,7 @@ Peers::Peers(const Settings& settings, Entropy& entropy)
       timers_(settings.peers) {}
 
 Peer* Peers::find(const Eid& eid, const Endpoint& at, Incarnation life) {
-  for (uint32_t i = by_eid_.find(eid); i != none; i = peers_.at(i).next_of_eid) {
+  for (uint32_t i = by_eid_.find(eid); i != Peer::none; i = peers_.at(i).next_of_eid) {
     Peer& peer = peers_.at(i);
     if (life == Incarnation{} || peer.life == Incarnation{} || peer.life == life) return &peer;
   }
@@ -64,7 +69,7 @@ void Peers::name(Peer& peer, const Eid& eid) {
   --nameless_;
   peer.eid = eid;
   peer.next_of_eid = by_eid_.find(eid);
-  if (peer.next_of_eid != none) by_eid_.erase(eid);
+  if (peer.next_of_eid != Peer::none) by_eid_.erase(eid);
   by_eid_.insert(eid, index_of(peer));
 }
 
@@ -85,7 +90,7 @@ void Peers::remove_name(const Peer& peer) {
   const uint32_t first = by_eid_.find(peer.eid);
   if (first == index) {
     by_eid_.erase(peer.eid);
-    if (peer.next_of_eid != none) by_eid_.insert(peer.eid, peer.next_of_eid);
+    if (peer.next_of_eid != Peer::none) by_eid_.insert(peer.eid, peer.next_of_eid);
     return;
   }
   uint32_t before = first;

@@ -20,9 +20,11 @@ class Routes;
 // the fields down to `asked_for`. Each of the classes named below gives the fields that follow
 // their meaning; what another class writes too is said beside them.
 struct Peer {
+  static constexpr uint32_t none = UINT32_MAX;
+
   Eid eid;      // zero until it is known
   Endpoint at;  // where set-up messages to it go, if it has no routes
-  uint32_t next_of_eid = UINT32_MAX;
+  uint32_t next_of_eid = none;
   Incarnation life{};                // zero until it is known
   PacketChannel* channel = nullptr;  // of the medium; null while there is none
   Routes* routes = nullptr;          // of `PeerPaths`; null if both ends have one address
@@ -67,6 +69,11 @@ struct Peer {
   // Links, too, but here it leaves no gap: when its channel was made; without a channel, when
   // something last came on the latest one.
   Time contact_at{};
+
+  // Returns whether one of its routes leads there.
+  bool has_route_to(const Endpoint& there) const;
+  // Returns whether set-up messages or packets to it go there.
+  bool is_reached_at(const Endpoint& there) const { return at == there || has_route_to(there); }
 };
 
 // Returns how packets to `peer` are retransmitted; the default of the device if `peer` is null.
@@ -103,7 +110,7 @@ class Peers {
   // `function` neither names nor destroys a peer.
   template <class Function>
   void for_each_of(const Eid& eid, Function&& function) {
-    for (uint32_t i = by_eid_.find(eid); i != none; i = peers_.at(i).next_of_eid) {
+    for (uint32_t i = by_eid_.find(eid); i != Peer::none; i = peers_.at(i).next_of_eid) {
       function(peers_.at(i));
     }
   }
@@ -150,7 +157,6 @@ class Peers {
   static size_t eid_entry_bytes() { return FlatMap<Eid, HashEid>::entry_bytes(); }
 
  private:
-  static constexpr uint32_t none = UINT32_MAX;
   struct HashEid {
     uint64_t operator()(const Eid& eid) const;
   };

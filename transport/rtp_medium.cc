@@ -123,9 +123,7 @@ bool RtpMedium::finish(TxFrame& frame) {
 bool RtpMedium::may_come_from(const Eid& source, const Endpoint& from) {
   if (names_address(source, from)) return true;
   bool known = false;
-  peers_.for_each_of(source, [&](const Peer& peer) {
-    known = known || (peer.routes != nullptr && peer.routes->table().leads_to(from));
-  });
+  peers_.for_each_of(source, [&](const Peer& peer) { known = known || peer.has_route_to(from); });
   return known;
 }
 

@@ -5,7 +5,8 @@
 #include <variant>
 
 #include "transport/announced_paths.h"
-#include "transport/ingress.h"
+#include "transport/ctp_ingress.h"
+#include "transport/rtp_ingress.h"
 
 namespace urma::transport {
 

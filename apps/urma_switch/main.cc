@@ -10,6 +10,7 @@
 #include "apps/urma_switch/report.h"
 #include "base/clock.h"
 #include "base/entropy.h"
+#include "drivers/driver.h"
 
 namespace urma::apps::switches {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "apps/urma_switch/forwarder.h"
-#include "drivers/driver.h"
+#include "drivers/packet_port.h"
 
 namespace urma::apps::switches {
 

@@ -7,7 +7,7 @@
 #include "drivers/cxl/ring.h"
 #include "drivers/cxl/rings.h"
 #include "drivers/cxl/slots.h"
-#include "drivers/driver.h"
+#include "drivers/packet_port.h"
 
 namespace urma::drivers::cxl {
 

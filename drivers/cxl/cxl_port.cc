@@ -120,7 +120,7 @@ PortCounters CxlPort::counters() const {
   if (window_->hand_over() == nullptr) return out;
   out.malformed += window_->hand_over()->malformed();
   out.refused = window_->hand_over()->refused();
-  out.unheard = window_->hand_over()->unheard();
+  out.ignored = window_->hand_over()->ignored();
   return out;
 }
 

@@ -6,8 +6,8 @@
 #include "drivers/cxl/arrivals.h"
 #include "drivers/cxl/ring.h"
 #include "drivers/cxl/window.h"
-#include "drivers/driver.h"
 #include "drivers/frame_pool.h"
+#include "drivers/packet_port.h"
 
 namespace urma::drivers::cxl {
 

@@ -1,3 +1,4 @@
+#include "drivers/driver.h"
 #include "drivers/cxl/cxl_port.h"
 
 namespace urma::drivers {

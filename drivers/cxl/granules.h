@@ -4,7 +4,7 @@
 
 #include "drivers/cxl/mapping.h"
 #include "drivers/cxl/slots.h"
-#include "drivers/driver.h"
+#include "drivers/segment_memory.h"
 
 namespace urma::drivers::cxl {
 

@@ -331,7 +331,7 @@ void HandOver::unmap(size_t index) {
 void HandOver::answer_request(int socket, const FileRequest& request, Time now) {
   const Eid who = source_of(socket);
   if (judge_ != nullptr && !judge_->admits(who, now)) {
-    ++unheard_;
+    ++ignored_;
     return;
   }
   using Answer = OwnFiles::Answer;

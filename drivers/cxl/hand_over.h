@@ -97,7 +97,7 @@ class HandOver {
 
   uint64_t malformed() const { return malformed_; }
   uint64_t refused() const { return refused_; }
-  uint64_t unheard() const { return unheard_; }
+  uint64_t ignored() const { return ignored_; }
 
  private:
   enum class Said : uint8_t { nothing, good, no };
@@ -164,7 +164,7 @@ class HandOver {
   Time due_ = never;
   uint64_t malformed_ = 0;
   uint64_t refused_ = 0;
-  uint64_t unheard_ = 0;
+  uint64_t ignored_ = 0;
   TokenJudge* judge_ = nullptr;
 };
 

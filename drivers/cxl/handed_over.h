@@ -6,7 +6,7 @@
 #include "drivers/cxl/granules.h"
 #include "drivers/cxl/hand_over.h"
 #include "drivers/cxl/slots.h"
-#include "drivers/driver.h"
+#include "drivers/packet_port.h"
 
 namespace urma::drivers::cxl {
 

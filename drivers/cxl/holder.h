@@ -6,7 +6,7 @@
 #include "drivers/cxl/handed_over.h"
 #include "drivers/cxl/mapping.h"
 #include "drivers/cxl/slots.h"
-#include "drivers/driver.h"
+#include "drivers/packet_port.h"
 
 namespace urma::drivers::cxl {
 

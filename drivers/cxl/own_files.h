@@ -5,7 +5,7 @@
 
 #include "base/region.h"
 #include "drivers/cxl/layout.h"
-#include "drivers/driver.h"
+#include "drivers/segment_memory.h"
 
 namespace urma::drivers::cxl {
 

@@ -8,7 +8,8 @@
 #include "drivers/cxl/hand_over.h"
 #include "drivers/cxl/handed_over.h"
 #include "drivers/cxl/slots.h"
-#include "drivers/driver.h"
+#include "drivers/port_facts.h"
+#include "drivers/segment_memory.h"
 
 namespace urma::drivers::cxl {
 

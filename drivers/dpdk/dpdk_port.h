@@ -13,7 +13,7 @@
 #include "drivers/dpdk/gatherer.h"
 #include "drivers/dpdk/station.h"
 #include "drivers/dpdk/waiting_packets.h"
-#include "drivers/driver.h"
+#include "drivers/packet_port.h"
 
 namespace urma::drivers::dpdk {
 

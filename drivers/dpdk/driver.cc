@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "drivers/dpdk/loader.h"
+#include "drivers/driver.h"
 
 namespace urma::drivers {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "drivers/driver.h"
+#include "drivers/packet_port.h"
 
 namespace urma::drivers::dpdk {
 

@@ -4,6 +4,7 @@
 
 #include "drivers/dpdk/raw_port.h"
 #include "drivers/dpdk/settings.h"
+#include "drivers/packet_port.h"
 
 namespace urma::drivers::dpdk {
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "drivers/driver.h"
+#include "drivers/device_reads.h"
 
 namespace urma::drivers::dpdk {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "drivers/driver.h"
+#include "drivers/port_facts.h"
 
 namespace urma::drivers::dpdk {
 

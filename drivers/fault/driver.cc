@@ -1,3 +1,4 @@
+#include "drivers/driver.h"
 #include "drivers/fault/fault_port.h"
 
 namespace urma::drivers {

@@ -5,10 +5,10 @@
 #include <queue>
 #include <vector>
 
-#include "drivers/driver.h"
 #include "drivers/frame_pool.h"
 #include "drivers/impairment.h"
 #include "drivers/lateness.h"
+#include "drivers/packet_port.h"
 
 namespace urma::drivers::fault {
 

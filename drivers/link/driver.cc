@@ -1,3 +1,4 @@
+#include "drivers/driver.h"
 #include "drivers/link/link_port.h"
 
 namespace urma::drivers {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
-#include "drivers/driver.h"
 #include "drivers/frame_pool.h"
 #include "drivers/link/attachment.h"
+#include "drivers/packet_port.h"
 
 namespace urma::drivers::link {
 

@@ -1,3 +1,4 @@
+#include "drivers/driver.h"
 #include "drivers/paths/paths_port.h"
 
 namespace urma::drivers {

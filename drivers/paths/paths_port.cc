@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "base/failed.h"
 #include "base/siphash.h"
+#include "drivers/driver.h"
 
 namespace urma::drivers::paths {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/not_inherited.h"
-#include "drivers/driver.h"
 #include "drivers/frame_pool.h"
+#include "drivers/packet_port.h"
 
 namespace urma::drivers::paths {
 

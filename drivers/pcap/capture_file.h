@@ -5,8 +5,8 @@
 
 #include "base/not_inherited.h"
 #include "base/region.h"
-#include "drivers/driver.h"
 #include "drivers/pcap/pcapng.h"
+#include "drivers/port_facts.h"
 
 namespace urma::drivers::pcap {
 

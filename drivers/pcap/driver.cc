@@ -1,3 +1,4 @@
+#include "drivers/driver.h"
 #include "drivers/pcap/pcap_port.h"
 
 namespace urma::drivers {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "drivers/driver.h"
+#include "drivers/port_facts.h"
 
 namespace urma::drivers::pcap {
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <memory>
 
-#include "drivers/driver.h"
+#include "drivers/packet_port.h"
 #include "drivers/pcap/capture_file.h"
 
 namespace urma::drivers::pcap {

@@ -1,3 +1,4 @@
+#include "drivers/driver.h"
 #include "congestion/port_meter.h"
 #include "drivers/sim/clocked_port.h"
 #include "drivers/sim/port.h"

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/prng.h"
-#include "drivers/driver.h"
 #include "drivers/sim/wakes.h"
+#include "drivers/virtual_clock.h"
 
 namespace urma::drivers::sim {
 

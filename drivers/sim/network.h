@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/prng.h"
-#include "drivers/driver.h"
+#include "drivers/packet_port.h"
 #include "drivers/sim/engines.h"
 #include "drivers/sim/faults.h"
 #include "drivers/sim/packets.h"

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "drivers/driver.h"
 #include "drivers/udp/udp_port.h"
 
 namespace urma::drivers {

@@ -3,8 +3,8 @@
 #include <array>
 #include <memory>
 
-#include "drivers/driver.h"
 #include "drivers/frame_pool.h"
+#include "drivers/packet_port.h"
 #include "drivers/udp/udp_socket.h"
 
 namespace urma::drivers::udp {

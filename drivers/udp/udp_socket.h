@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/socket_address.h"
-#include "drivers/driver.h"
+#include "drivers/port_facts.h"
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/region.h"
-#include "drivers/driver.h"
+#include "drivers/packet_port.h"
 #include "drivers/verbs/adapter.h"
 #include "drivers/verbs/address_book.h"
 #include "drivers/verbs/datagram_queue.h"

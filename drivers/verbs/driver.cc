@@ -1,5 +1,6 @@
 #include <charconv>
 
+#include "drivers/driver.h"
 #include "drivers/verbs/loader.h"
 
 namespace urma::drivers {

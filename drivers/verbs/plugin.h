@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "drivers/packet_port.h"
 #include "drivers/verbs/settings.h"
 
 namespace urma::drivers::verbs {

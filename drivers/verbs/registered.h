@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "drivers/driver.h"
+#include "drivers/device_reads.h"
 #include "drivers/verbs/adapter.h"
 
 namespace urma::drivers::verbs {

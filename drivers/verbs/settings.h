@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "drivers/driver.h"
+#include "drivers/port_facts.h"
 
 namespace urma::drivers::verbs {
 

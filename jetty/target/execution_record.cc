@@ -31,7 +31,7 @@ ExecutionRecord* ExecutionRecords::find(PeerId peer, uint32_t rc_id) {
     return &slab_.at(state.latest_record).record;
   }
   const uint32_t index = by_queue_.find(key(peer.index, rc_id));
-  if (index == UINT32_MAX) return nullptr;
+  if (index == by_queue_.none) return nullptr;
   state.latest_record = index;
   return &slab_.at(index).record;
 }

@@ -17,7 +17,8 @@ namespace urma::jetty {
 // retire entries. Only the thread that runs the engine calls it.
 class ExecutionRecord {
  public:
-  static constexpr uint32_t window = 1024;  // W: the initiator has no older slice outstanding
+  static constexpr uint32_t none = UINT32_MAX;  // no context, no results
+  static constexpr uint32_t window = 1024;      // W: the initiator has no older slice outstanding
 
   enum class Mark : uint8_t { none, executing, executed, withdrawn };
 
@@ -33,9 +34,9 @@ class ExecutionRecord {
   void set(Tassn tassn, Mark mark);
   Tassn newest() const { return newest_; }
   // The index of the queue's sequence context, if it has one (Sequences).
-  uint32_t context = UINT32_MAX;
+  uint32_t context = none;
   // The index of the results of the queue's atomics, if it had any (AtomicResults).
-  uint32_t results = UINT32_MAX;
+  uint32_t results = none;
   // The fast path for slices that arrive in order and are executed immediately.
   bool is_next(uint32_t wire) const { return (newest_ + 1).wire() == wire; }
   void execute_next() {

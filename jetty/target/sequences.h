@@ -11,7 +11,7 @@ namespace urma::jetty {
 // as the peer's incarnation. The Target owns it; only the thread that runs the engine uses it.
 class Sequences {
  public:
-  static constexpr uint32_t none = UINT32_MAX;
+  static constexpr uint32_t none = ExecutionRecord::none;
 
   struct Sequence {
     explicit Sequence(Tassn first) : gate(first) {}

@@ -92,15 +92,15 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
                             Time now) {
   if (request.info == nullptr) return refuse_opcode(packet, request.headers.base, now);
   const PeerState& peer = peers_.at(packet.peer);
-  const bool unheard = now < peer.ignored_until;
+  const bool ignored = now < peer.ignored_until;
   const uint32_t packet_bytes = peer.facts.packet_bytes;
   if (!well_formed(packet, request, packet_bytes)) {
     ++counters_.malformed;
     return;
   }
   if (request.info->opcode == TaOpcode::read) {
-    if (!unheard) return handle_read(packet, request, now);
-    ++counters_.unheard;
+    if (!ignored) return handle_read(packet, request, now);
+    ++counters_.ignored;
     return;
   }
 
@@ -123,7 +123,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
                  .order = request.headers.base.order};
   if (request.info->to_memory)
     fresh.needed = transport::packets_of(request.headers.memory.length, packet_bytes);
-  if (unheard) [[unlikely]] {
+  if (ignored) [[unlikely]] {
     fresh.verdict = Verdict::drop;
   } else {
     begin(fresh, packet, request);
@@ -299,7 +299,7 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
     case Verdict::parked:
       return;
     case Verdict::drop:
-      ++counters_.unheard;
+      ++counters_.ignored;
       return;
   }
 }
@@ -381,7 +381,7 @@ void Target::answer(const Assembly& assembly, Response status, uint8_t info, boo
 // Keeps the fetched value as long as the initiator may ask for it again.
 void Target::keep_result(const Assembly& assembly) {
   ExecutionRecord& record = *assembly.record;
-  if (record.results == UINT32_MAX) {
+  if (record.results == ExecutionRecord::none) {
     record.results = results_.index_of(results_.create());
   }
   results_.at(record.results).keep(assembly.number, assembly.immediate, assembly.bytes);
@@ -506,7 +506,7 @@ void Target::handle_filler(const transport::Received& packet, Time now) {
 
 Assembly* Target::find(const transport::Received& packet) {
   const uint32_t index = by_slice_.find(key(packet.channel, packet.slice));
-  return index == UINT32_MAX ? nullptr : &assemblies_.at(index);
+  return index == by_slice_.none ? nullptr : &assemblies_.at(index);
 }
 
 Assembly* Target::create(const Assembly& assembly) {

@@ -20,7 +20,7 @@ struct TargetCounters {
   uint64_t repeated = 0;   // slices that were executed before
   uint64_t withdrawn = 0;  // fillers
   uint64_t malformed = 0;  // malformed requests
-  uint64_t unheard = 0;    // slices of peers that are being ignored
+  uint64_t ignored = 0;    // slices of peers that are being ignored
   uint64_t parked = 0;     // slices that were parked until their turn
   uint64_t too_early = 0;  // slices refused before their turn, to be sent again
   uint64_t datagrams = 0;  // delivered

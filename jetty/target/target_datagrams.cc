@@ -19,7 +19,7 @@ void Target::handle_datagram(const transport::Received& packet, Time now) {
   const PeerState* const peer = packet.peer ? &peers_.at(packet.peer) : nullptr;
   if (now < (peer != nullptr ? std::max(peer->ignored_until, peer->datagrams_ignored_until)
                              : unknown_peers_ignored_until_)) {
-    ++counters_.unheard;
+    ++counters_.ignored;
     return;
   }
   if (executor_.deliver(headers, data, packet.peer)) {

@@ -345,7 +345,7 @@ TEST_CASE("handed over: a token that has been valid counts as late, not as a gue
   REQUIRE(handing.segment.retire().ok());
   for (int i = 0; i < 100; ++i) REQUIRE_FALSE(handing.ask(old));
   CHECK(handing.owner.device.stats().value().refused == 100);
-  CHECK(handing.owner.device.stats().value().unheard == 0);
+  CHECK(handing.owner.device.stats().value().ignored == 0);
   CHECK(handing.told_of(EventKind::guessing) == 0);
   handing.there = handing.user.device.import(handing.segment.descriptor()).value().segment;
   CHECK(handing.ask(handing.request()));
@@ -400,7 +400,7 @@ TEST_CASE("handed over: a process that guesses does not lock out other processes
   REQUIRE(guesser.ready());
   const Statistics stats = handing.owner.device.stats().value();
   CHECK(stats.refused >= 17);
-  CHECK(stats.unheard > 0);
+  CHECK(stats.ignored > 0);
   CHECK(handing.becomes_copies(write(data, handing.there)));
   CHECK(handing.owner.device.stats().value().refused == stats.refused);
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "drivers/driver.h"
+#include "drivers/packet_port.h"
 
 namespace urma::test {
 

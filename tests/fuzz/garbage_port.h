@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "drivers/driver.h"
+#include "drivers/packet_port.h"
 #include "tests/fuzz/garbage.h"
 
 namespace urma::fuzz {

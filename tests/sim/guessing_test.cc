@@ -80,7 +80,7 @@ TEST_CASE("guessing: after 16 wrong tokens in a second requests are dropped with
   siege.hosts.run_for(1ms);
   CHECK(siege.answered(stranger) == 17);
   CHECK(siege.owner.memory[0] == std::byte{0});
-  CHECK(siege.owner.device.stats().value().unheard == 100);
+  CHECK(siege.owner.device.stats().value().ignored == 100);
   // By then requests are accepted again.
   siege.hosts.run_for(100ms);
   siege.write(stranger, siege.segment.token, std::byte{2});
@@ -149,7 +149,7 @@ TEST_CASE("guessing: a wrong token counts even if the rest of its slice is never
   siege.write(stranger, siege.segment.token, std::byte{2});
   siege.hosts.run_for(1ms);
   CHECK(siege.owner.memory[0] == std::byte{0});
-  CHECK(siege.owner.device.stats().value().unheard == 1);
+  CHECK(siege.owner.device.stats().value().ignored == 1);
 }
 
 // Apart from the token, everything about each operation is correct.
@@ -236,7 +236,7 @@ TEST_CASE("guessing: a wrong token counts in every operation and in every field 
     stranger.send({.slice = siege.slices++ & 0xff'ffff}, request, carried);
     siege.hosts.run_for(1ms);
   }
-  CHECK(siege.owner.device.stats().value().unheard == 50 - 17);
+  CHECK(siege.owner.device.stats().value().ignored == 50 - 17);
   CHECK(siege.told_of_guessing());
 }
 
@@ -282,7 +282,7 @@ TEST_CASE("guessing: a slice of which packets came before and during the block i
   CHECK(siege.answered(stranger) == 17);
   CHECK(siege.owner.memory[Stranger::mtu] == std::byte{0});
   CHECK(siege.owner.memory[2 * Stranger::mtu] == std::byte{0});
-  CHECK(siege.owner.device.stats().value().unheard == 1);
+  CHECK(siege.owner.device.stats().value().ignored == 1);
 }
 
 // Returns the number of guesses; with URMA_LONG it is the 10^8 of S1.
@@ -340,7 +340,7 @@ TEST_CASE("guessing: a million guesses find no token, and do not slow the works 
       2147483648.0 * seconds / static_cast<double>(statistics.refused) / 86400 / 365, alone,
       besieged);
   CHECK(siege.owner.memory[0] == std::byte{0});
-  CHECK(statistics.refused + statistics.unheard == static_cast<uint64_t>(guesses));
+  CHECK(statistics.refused + statistics.ignored == static_cast<uint64_t>(guesses));
   CHECK(static_cast<double>(statistics.refused) < 17 * (seconds / 5 + 10));
   CHECK(failed == 0);
   CHECK(besieged >= 0.95 * alone);

@@ -640,7 +640,7 @@ TEST_CASE("a slice that is dropped after it was cancelled does not block later w
   }
   pair.run(1s);
   CHECK(pair.told[1] == Status::unknown);
-  CHECK(pair.there.device.stats().value().unheard == 1);
+  CHECK(pair.there.device.stats().value().ignored == 1);
   CHECK(pair.told.ends.size() == 401);
   CHECK(pair.count(Status::ok) == 400);
 }

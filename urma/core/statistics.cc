@@ -54,10 +54,10 @@ constexpr Metric metrics[] = {
      &S::repeated},
     {"withdrawn", "slices", total, peers,
      "Slices cancelled by their initiator before all their packets had arrived.", &S::withdrawn},
-    {"unheard", "slices", total, peers,
+    {"ignored", "slices", total, peers,
      "Slices dropped without an answer because their peer had sent too many wrong tokens: its "
      "requests are ignored for 100 ms to 10 s.",
-     &S::unheard},
+     &S::ignored},
     {"parked", "slices", total, peers,
      "Slices that arrived before their turn, and were kept until it came.", &S::parked},
     {"too_early", "slices", total, peers,

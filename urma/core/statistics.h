@@ -32,7 +32,7 @@ struct Statistics {
   uint64_t not_ready = 0;  // answers from here that no receive slot was vacant
   uint64_t repeated = 0;   // slices received again after their execution
   uint64_t withdrawn = 0;  // slices cancelled by the peer before they had arrived
-  uint64_t unheard = 0;    // slices dropped: their peer sent too many wrong tokens
+  uint64_t ignored = 0;    // slices dropped: their peer sent too many wrong tokens
   uint64_t parked = 0;     // slices that arrived before their turn and were kept
   uint64_t too_early = 0;  // slices that arrived before their turn and were not kept
 

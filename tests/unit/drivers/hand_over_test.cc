@@ -323,7 +323,7 @@ TEST_CASE(
   pair.owner.look(pair.now);
   pair.user.look(pair.now);
   CHECK(pair.find() == nullptr);
-  CHECK(pair.owner.unheard() == 1);
+  CHECK(pair.owner.ignored() == 1);
   CHECK(judge.asked == 2);
   judge.hearing = true;
   CHECK(pair.becomes_copies());

@@ -20,7 +20,7 @@ class CountingPort final : public IdlePort {
             .unreachable = 6,
             .malformed = 7,
             .refused = 8,
-            .unheard = 9,
+            .ignored = 9,
             .injected = 10,
             .latest_failure = 11,
             .uncaptured = 12,
@@ -44,7 +44,7 @@ TEST_CASE("the counters of a device include those of its port") {
   CHECK(out.unreachable == 6);
   CHECK(out.dropped_malformed == 7);
   CHECK(out.refused == 8);
-  CHECK(out.unheard == 9);
+  CHECK(out.ignored == 9);
   CHECK(out.faults_injected == 10);
   CHECK(out.uncaptured == 12);
   CHECK(engine::snapshot_of(counted.engine).send_failure == 11);

@@ -5,7 +5,7 @@
 
 #include "base/crc32.h"
 #include "base/prng.h"
-#include "drivers/driver.h"
+#include "drivers/packet_port.h"
 #include "tests/catch.h"
 #include "tests/unit/mentions.h"
 

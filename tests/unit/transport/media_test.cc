@@ -4,7 +4,8 @@
 #include "tests/unit/transport/fake_ways.h"
 #include "tests/unit/transport/noted_source.h"
 #include "tests/unit/transport/rtp_parts.h"
-#include "transport/ingress.h"
+#include "transport/ctp_ingress.h"
+#include "transport/rtp_ingress.h"
 
 namespace urma::test {
 namespace {

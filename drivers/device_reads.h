@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace urma::drivers {
+
+// The memory from which a device sends by reading it itself, as a NIC does by DMA. Data that lies
+// elsewhere is copied. Functions that are marked "not in a pass" may take long; any thread may call
+// them, and the port may be run meanwhile. The others are called by the thread that runs the port.
+class DeviceReads {
+ public:
+  virtual ~DeviceReads() = default;
+
+  // Makes the memory readable for the device, which does not read it yet. Returns false if the
+  // device cannot reach it, or has no room for it. Not to be called in a pass.
+  virtual bool map(std::span<const std::byte> memory) = 0;
+  // Lets the device read mapped memory: `send` need no longer copy data that lies there.
+  virtual void grant(std::span<const std::byte> memory) = 0;
+  // Stops the device from reading this memory for frames that are sent from now on. For earlier
+  // ones it may read the memory until they settle. Does nothing for memory that is not granted.
+  virtual void revoke(std::span<const std::byte> memory) = 0;
+  // Undoes `map`, after `revoke`, and once the frames that were sent before it have settled. Not to
+  // be called in a pass.
+  virtual void unmap(std::span<const std::byte> memory) = 0;
+};
+
+}  // namespace urma::drivers
