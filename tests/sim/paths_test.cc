@@ -73,7 +73,8 @@ struct FourPaths : SimPair {
   }
 };
 
-TEST_CASE("R6: one of four paths fails in one or both directions and heals; the others carry on") {
+TEST_CASE("R6: one of four paths fails in one or both directions and heals; the others carry on",
+          "[rates]") {
   const struct { bool forth, back; } ways[] = {{true, true}, {true, false}, {false, true}};
   for (const Balance balance : {Balance::slice, Balance::packet}) {
     for (const auto way : ways) {
