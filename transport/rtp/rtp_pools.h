@@ -19,8 +19,9 @@ struct SentBurst {
 // All RTP channels of a device share this: memory, and how long they wait. The medium owns it; only
 // the engine thread uses it.
 struct RtpPools : Pools {
-  // No port is taken for more punctual than this. In virtual time an end runs late only if it is
-  // stopped, and then its peers wait as over `udp:`.
+  // No port is taken for more punctual than this. Many senders that begin at once make a queue of
+  // many round trips, before any of them has measured it: shorter time-outs would repeat all that
+  // waits in it (docs/notes/tried.md).
   static constexpr Duration least_lateness = std::chrono::milliseconds(1);
 
   SentWindow::Pool sent;
