@@ -189,7 +189,7 @@ Error Adapter::cannot_register(size_t bytes, int why) const {
         .fix("end other programs that use the adapter");
   }
   return failed(Status::no_resources, "verbs: the adapter locks ", need,
-                " of memory, and this process may lock only ",
+                " of memory, and this process may lock, in all, only ",
                 size_for_people(limit.rlim_cur, Rounded::down))
       .fix("ulimit -l unlimited, or in /etc/security/limits.conf: * - memlock unlimited");
 }

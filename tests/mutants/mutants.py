@@ -23,7 +23,9 @@ BUILD_LIMIT_S = 1800
 CORES = len(os.sched_getaffinity(0))
 TARGETS = ["packet_scripts", "loss_tests", "memory_tests", "gate_tests", "order_tests",
            "settle_tests", "control_tests", "fabric_tests", "forged_hints", "swarm"]
-DPDK = "drivers/dpdk/"  # Tested where DPDK is installed.
+DPDK, VERBS = "drivers/dpdk/", "drivers/verbs/"  # Tested where their kits are installed.
+# Only this program uses the verbs driver, which no other test would notice.
+VERBS_TESTS = {"build": {"targets": ["verbs_tests"]}, "run": {"chosen": ["-R", "^verbs_tests$"]}}
 
 
 def mutants():
@@ -60,15 +62,15 @@ def copy_tree(to):
         shutil.copy2(ROOT / name, target)
 
 
-def build(tree, jobs):
-    return run(["cmake", "--build", "build/dev", "-j", str(jobs), "--target", *TARGETS], tree,
+def build(tree, jobs, targets=TARGETS):
+    return run(["cmake", "--build", "build/dev", "-j", str(jobs), "--target", *targets], tree,
                BUILD_LIMIT_S)
 
 
-def tests_pass(tree, limit):
+def tests_pass(tree, limit, chosen=("-L", "kill")):
     """Returns None if they took too long, which counts as noticed."""
     try:
-        done = run(["ctest", "--preset", "dev", "-L", "kill"], tree, limit)
+        done = run(["ctest", "--preset", "dev", *chosen], tree, limit)
     except subprocess.TimeoutExpired:
         return None
     return done.returncode == 0
@@ -81,8 +83,9 @@ def try_one(tree, jobs, limit, number, path, is_now, must_not):
     started = time.monotonic()
     file.write_text(good.replace(is_now, must_not))
     verdict = "does not compile"
-    if build(tree, jobs).returncode == 0:
-        passed = tests_pass(tree, limit)
+    tests = VERBS_TESTS if path.startswith(VERBS) else {}
+    if build(tree, jobs, **tests.get("build", {})).returncode == 0:
+        passed = tests_pass(tree, limit, **tests.get("run", {}))
         verdict = {True: "SURVIVES", False: "killed", None: "killed (hangs)"}[passed]
     file.write_text(good)
     print("%-16s %3.0f s  %s:%d  %s  ->  %s" % (
@@ -103,9 +106,12 @@ def make_tree(tree):
 
 def try_here(tree, limit, chosen, jobs):
     """Tries the mutants in this tree, one by one. Returns how many survive."""
-    if not list((tree / "build/dev" / DPDK).glob("*.so")):
-        print("skipped: mutants of %s, because DPDK is not installed" % DPDK)
-        chosen = [mutant for mutant in chosen if not mutant[2].startswith(DPDK)]
+    for driver, targets in ((DPDK, TARGETS), (VERBS, VERBS_TESTS["build"]["targets"])):
+        wanted = any(mutant[2].startswith(driver) for mutant in chosen)
+        if wanted and (build(tree, jobs, targets).returncode
+                       or not list((tree / "build/dev" / driver).glob("*.so"))):
+            print("skipped: mutants of %s, whose kit is not installed" % driver)
+            chosen = [mutant for mutant in chosen if not mutant[2].startswith(driver)]
     return sum(not try_one(tree, jobs, limit, number, path, is_now, must_not)
                for number, _, path, is_now, must_not in chosen)
 

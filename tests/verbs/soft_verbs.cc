@@ -1,0 +1,572 @@
+// The functions of libibverbs that the driver calls, on adapters of this process.
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/bits.h"
+#include "tests/verbs/soft_fabric.h"
+
+namespace urma::test::fabric {
+namespace {
+
+using Lock = std::lock_guard<std::mutex>;
+constexpr size_t header_bytes = 40;
+
+// Returns what an object is destroyed with: its kind, and null if there is none.
+template <class Soft, class Base>
+Soft& soft(Base* base) {
+  return static_cast<Soft&>(*base);
+}
+
+Eid address_of(const ibv_gid& gid) {
+  Eid out;
+  std::memcpy(out.bytes.data(), gid.raw, sizeof gid.raw);
+  return out;
+}
+
+bool is_ipv4(const Eid& address) { return Endpoint{address, 0}.is_ipv4(); }
+
+// Writes the Global Routing Header that a receiver finds in front of a datagram.
+void write_header(std::byte* out, const Eid& from) {
+  std::fill_n(out, header_bytes, std::byte{0});
+  if (is_ipv4(from)) {
+    out[20] = std::byte{0x45};
+    std::copy_n(from.bytes.begin() + 12, 4, out + 32);
+  } else {
+    out[0] = std::byte{0x60};
+    std::copy_n(from.bytes.begin(), 16, out + 8);
+  }
+}
+
+SoftMemory* memory_of(const ibv_sge& part, int access) {
+  for (SoftMemory* one : Fabric::the().memories) {
+    if (one->lkey == part.lkey) return one->covers(part, access) ? one : nullptr;
+  }
+  return nullptr;
+}
+
+// Appends the bytes of a work. Returns false if the adapter may not read them.
+bool gather(const SoftPair::Send& send, std::vector<std::byte>& out) {
+  out = send.copied;
+  if ((send.work.send_flags & IBV_SEND_INLINE) != 0) return true;
+  for (const ibv_sge& part : send.parts) {
+    if (memory_of(part, 0) == nullptr) return false;
+    const auto* const begin = reinterpret_cast<const std::byte*>(part.addr);
+    out.insert(out.end(), begin, begin + part.length);
+  }
+  return true;
+}
+
+void complete(SoftPair& pair, const ibv_send_wr& work, ibv_wc_status status) {
+  if ((work.send_flags & IBV_SEND_SIGNALED) == 0 && status == IBV_WC_SUCCESS) return;
+  ibv_wc completion{};
+  completion.wr_id = work.wr_id;
+  completion.status = status;
+  completion.opcode = IBV_WC_SEND;
+  completion.qp_num = pair.qp_num;
+  pair.sent().add(completion);
+}
+
+// Carries one datagram.
+void carry(SoftPair& pair, const SoftPair::Send& send) {
+  Fabric& all = Fabric::the();
+  std::vector<std::byte> bytes;
+  if (pair.state == IBV_QPS_ERR) return complete(pair, send.work, IBV_WC_WR_FLUSH_ERR);
+  if (!gather(send, bytes)) {
+    complete(pair, send.work, IBV_WC_LOC_PROT_ERR);
+    return all.fail(pair, Failure::reported);
+  }
+  const SoftDevice& own = pair.owner().adapter();
+  const auto& to = soft<SoftHandle>(send.work.wr.ud.ah).attributes;
+  const SoftDevice* const peer = all.device(address_of(to.grh.dgid));
+  const bool lost = peer == nullptr || peer->removed || bytes.size() > own.facts.mtu ||
+                    bytes.size() > peer->facts.mtu || all.prng.unit() < all.loss;
+  if (!lost) {
+    const size_t versions = own.facts.link == Link::roce ? 2 : 1;
+    all.deliver({.from = own.facts.addresses[to.grh.sgid_index / versions],
+                 .from_pair = pair.qp_num,
+                 .to_pair = send.work.wr.ud.remote_qpn,
+                 .bytes = bytes},
+                send.work.wr.ud.remote_qkey);
+  }
+  complete(pair, send.work, IBV_WC_SUCCESS);
+}
+
+void carry_first(SoftPair& pair) {
+  const SoftPair::Send send = std::move(pair.sends.front());
+  pair.sends.pop_front();
+  carry(pair, send);
+}
+
+SoftPair::Send take(const ibv_send_wr& work) {
+  SoftPair::Send out{work, {work.sg_list, work.sg_list + work.num_sge}, {}};
+  if ((work.send_flags & IBV_SEND_INLINE) == 0) return out;
+  for (const ibv_sge& part : out.parts) {
+    const auto* const begin = reinterpret_cast<const std::byte*>(part.addr);
+    out.copied.insert(out.copied.end(), begin, begin + part.length);
+  }
+  return out;
+}
+
+int post_send(ibv_qp* to, ibv_send_wr* works, ibv_send_wr** refused) {
+  const Lock lock(Fabric::the().mutex);
+  auto& pair = soft<SoftPair>(to);
+  for (ibv_send_wr* work = works; work != nullptr; work = work->next) {
+    size_t bytes = 0;
+    for (int i = 0; i < work->num_sge; ++i) bytes += work->sg_list[i].length;
+    const bool copied = (work->send_flags & IBV_SEND_INLINE) != 0;
+    const bool wrong = (pair.state != IBV_QPS_RTS && pair.state != IBV_QPS_ERR) ||
+                       work->num_sge > static_cast<int>(pair.room.max_send_sge) ||
+                       (copied && bytes > pair.room.max_inline_data);
+    *refused = work;
+    if (wrong) return EINVAL;
+    if (pair.sends.size() >= pair.room.max_send_wr) return ENOMEM;
+    if (!pair.owner().adapter().removed) pair.sends.push_back(take(*work));
+  }
+  while (Fabric::the().held == 0 && !pair.sends.empty()) carry_first(pair);
+  return 0;
+}
+
+int post_recv(ibv_qp* to, ibv_recv_wr* works, ibv_recv_wr** refused) {
+  const Lock lock(Fabric::the().mutex);
+  auto& pair = soft<SoftPair>(to);
+  for (ibv_recv_wr* work = works; work != nullptr; work = work->next) {
+    *refused = work;
+    if (pair.state == IBV_QPS_RESET || work->num_sge != 1) return EINVAL;
+    if (pair.receives.size() >= pair.room.max_recv_wr) return ENOMEM;
+    pair.receives.push_back({work->wr_id, *work->sg_list});
+  }
+  return 0;
+}
+
+int poll_cq(ibv_cq* from, int most, ibv_wc* out) {
+  const Lock lock(Fabric::the().mutex);
+  auto& queue = soft<SoftQueue>(from);
+  for (SoftPair* pair : Fabric::the().pairs) {
+    if (pair->send_cq != from || pair->sends.empty()) continue;
+    if (++pair->polls % std::max<size_t>(Fabric::the().held, 1) == 0) carry_first(*pair);
+  }
+  int count = 0;
+  for (; count < most && !queue.completions.empty(); ++count) {
+    out[count] = queue.completions.front();
+    queue.completions.pop_front();
+  }
+  return count;
+}
+
+int req_notify_cq(ibv_cq* queue, int) {
+  const Lock lock(Fabric::the().mutex);
+  soft<SoftQueue>(queue).armed = true;
+  return 0;
+}
+
+template <class Soft>
+void forget(std::vector<Soft*>& all, Soft& one) {
+  std::erase(all, &one);
+}
+
+}  // namespace
+
+void SoftQueue::add(const ibv_wc& completion) {
+  completions.push_back(completion);
+  if (!std::exchange(armed, false) || channel == nullptr) return;
+  auto& to = soft<SoftChannel>(channel);
+  to.events.push_back(this);
+  to.signals.add();
+}
+
+Fabric& Fabric::the() {
+  static Fabric fabric;
+  return fabric;
+}
+
+SoftDevice* Fabric::device(const Eid& address) {
+  for (SoftDevice& one : devices) {
+    if (std::ranges::count(one.facts.addresses, address) > 0) return &one;
+  }
+  return nullptr;
+}
+
+SoftPair* Fabric::pair(uint32_t number) {
+  const auto found = std::ranges::find(pairs, number, &SoftPair::qp_num);
+  return found == pairs.end() ? nullptr : *found;
+}
+
+void Fabric::fail(SoftPair& pair, Failure how) {
+  pair.state = IBV_QPS_ERR;
+  if (how == Failure::silent) return;
+  for (const SoftPair::Receive& one : std::exchange(pair.receives, {})) {
+    ibv_wc completion{};
+    completion.wr_id = one.id;
+    completion.status = IBV_WC_WR_FLUSH_ERR;
+    pair.received().add(completion);
+  }
+  while (!pair.sends.empty()) carry_first(pair);  // flushed
+  ibv_async_event event{};
+  event.event_type = IBV_EVENT_QP_FATAL;
+  event.element.qp = &pair;
+  pair.owner().events.push_back(event);
+  pair.owner().signals.add();
+}
+
+bool Fabric::deliver(const Forged& datagram, uint32_t key) {
+  SoftPair* const to = pair(datagram.to_pair);
+  if (to == nullptr || to->owner().adapter().removed || to->key != key) return false;
+  if ((to->state != IBV_QPS_RTR && to->state != IBV_QPS_RTS) || to->receives.empty()) return false;
+  const SoftPair::Receive into = to->receives.front();
+  to->receives.pop_front();
+  ibv_wc completion{};
+  completion.wr_id = into.id;
+  completion.opcode = IBV_WC_RECV;
+  completion.qp_num = to->qp_num;
+  completion.src_qp = datagram.from_pair;
+  completion.wc_flags = datagram.routed ? IBV_WC_GRH : 0;
+  completion.byte_len = static_cast<uint32_t>(header_bytes + datagram.bytes.size());
+  const bool fits = completion.byte_len <= into.place.length;
+  if (!fits || memory_of(into.place, IBV_ACCESS_LOCAL_WRITE) == nullptr) {
+    completion.status = fits ? IBV_WC_LOC_PROT_ERR : IBV_WC_LOC_LEN_ERR;
+    to->received().add(completion);
+    fail(*to, Failure::reported);
+    return false;
+  }
+  auto* const place = reinterpret_cast<std::byte*>(into.place.addr);
+  write_header(place, datagram.from);
+  std::ranges::copy(datagram.bytes, place + header_bytes);
+  to->received().add(completion);
+  return true;
+}
+
+// ---- fabric.h
+
+void plug_in(const AdapterFacts& facts) {
+  const Lock lock(Fabric::the().mutex);
+  SoftDevice& device = Fabric::the().devices.emplace_back();
+  device.facts = facts;
+  device.transport_type = facts.link == Link::iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
+  facts.name.copy(static_cast<ibv_device&>(device).name, IBV_SYSFS_NAME_MAX - 1);
+}
+
+void clear() {
+  Fabric& all = Fabric::the();
+  const Lock lock(all.mutex);
+  all.devices.clear();
+  all.loss = 0;
+  all.held = 0;
+  all.muted = false;
+}
+
+void remove(const std::string& name) {
+  Fabric& all = Fabric::the();
+  const Lock lock(all.mutex);
+  for (SoftDevice& one : all.devices) one.removed = one.removed || one.facts.name == name;
+  for (SoftContext* context : all.contexts) {
+    if (!context->adapter().removed) continue;
+    context->events.push_back({.element = {}, .event_type = IBV_EVENT_DEVICE_FATAL});
+    context->signals.add();
+  }
+}
+
+size_t fail_queue_pairs(const std::string& name, Failure how) {
+  Fabric& all = Fabric::the();
+  const Lock lock(all.mutex);
+  size_t failed = 0;
+  for (SoftPair* one : all.pairs) {
+    if (one->owner().adapter().facts.name != name) continue;
+    all.fail(*one, how);
+    ++failed;
+  }
+  return failed;
+}
+
+void lose(double share) {
+  const Lock lock(Fabric::the().mutex);
+  Fabric::the().loss = share;
+}
+
+void send_late(size_t polls) {
+  const Lock lock(Fabric::the().mutex);
+  Fabric::the().held = polls;
+}
+
+void mute_manager(bool muted) {
+  const Lock lock(Fabric::the().mutex);
+  Fabric::the().muted = muted;
+}
+
+bool deliver(const Forged& datagram) {
+  Fabric& all = Fabric::the();
+  const Lock lock(all.mutex);
+  const SoftPair* const to = all.pair(datagram.to_pair);
+  return to != nullptr && all.deliver(datagram, to->key);
+}
+
+std::vector<uint32_t> receiving_pairs() {
+  const Lock lock(Fabric::the().mutex);
+  std::vector<uint32_t> out;
+  for (const SoftPair* one : Fabric::the().pairs) {
+    if (one->state == IBV_QPS_RTS) out.push_back(one->qp_num);
+  }
+  return out;
+}
+
+size_t objects() {
+  Fabric& all = Fabric::the();
+  const Lock lock(all.mutex);
+  return all.contexts.size() + all.pairs.size() + all.memories.size() + all.ids.size() + all.others;
+}
+
+}  // namespace urma::test::fabric
+
+// ---- libibverbs
+
+using namespace urma::test::fabric;
+
+// Macros of the header, whose functions are defined here.
+#undef ibv_query_port
+#undef ibv_reg_mr
+
+extern "C" {
+
+ibv_device** ibv_get_device_list(int* count) {
+  Fabric& all = Fabric::the();
+  const std::lock_guard lock(all.mutex);
+  auto** const list = new ibv_device*[all.devices.size() + 1]();
+  *count = 0;
+  for (SoftDevice& one : all.devices) {
+    if (!one.removed) list[(*count)++] = &one;
+  }
+  return list;
+}
+void ibv_free_device_list(ibv_device** list) { delete[] list; }
+const char* ibv_get_device_name(ibv_device* device) { return device->name; }
+
+ibv_context* ibv_open_device(ibv_device* device) {
+  Fabric& all = Fabric::the();
+  const std::lock_guard lock(all.mutex);
+  errno = static_cast<SoftDevice*>(device)->facts.opens;
+  if (errno != 0) return nullptr;
+  auto* const context = new SoftContext{};
+  context->device = device;
+  context->async_fd = context->signals.fd();
+  context->ops.post_send = post_send;
+  context->ops.post_recv = post_recv;
+  context->ops.poll_cq = poll_cq;
+  context->ops.req_notify_cq = req_notify_cq;
+  all.contexts.push_back(context);
+  return context;
+}
+int ibv_close_device(ibv_context* context) {
+  const std::lock_guard lock(Fabric::the().mutex);
+  auto* const one = static_cast<SoftContext*>(context);
+  forget(Fabric::the().contexts, *one);
+  delete one;
+  return 0;
+}
+
+int ibv_query_device(ibv_context* context, ibv_device_attr* out) {
+  const AdapterFacts& facts = static_cast<SoftContext*>(context)->adapter().facts;
+  *out = {};
+  out->phys_port_cnt = 1;
+  out->max_sge = facts.most_pieces;
+  out->vendor_id = 0x1234;
+  return 0;
+}
+int ibv_query_port(ibv_context* context, uint8_t, _compat_ibv_port_attr* out) {
+  const AdapterFacts& facts = static_cast<SoftContext*>(context)->adapter().facts;
+  auto& port = *reinterpret_cast<ibv_port_attr*>(out);
+  port.state = IBV_PORT_ACTIVE;
+  port.active_mtu = facts.mtu == 4096   ? IBV_MTU_4096
+                    : facts.mtu == 2048 ? IBV_MTU_2048
+                                        : IBV_MTU_1024;
+  port.active_width = 2;
+  port.active_speed = 32;
+  return 0;
+}
+ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* out, size_t most, uint32_t,
+                             size_t) {
+  const AdapterFacts& facts = static_cast<SoftContext*>(context)->adapter().facts;
+  size_t count = 0;
+  const auto add = [&](const urma::Eid& address, uint32_t type) {
+    if (count == most) return;
+    out[count] = {};
+    std::memcpy(out[count].gid.raw, address.bytes.data(), sizeof out->gid.raw);
+    out[count].gid_index = static_cast<uint32_t>(count);
+    out[count].port_num = 1;
+    out[count++].gid_type = type;
+  };
+  for (const urma::Eid& address : facts.addresses) {
+    if (facts.link == Link::infiniband) add(address, IBV_GID_TYPE_IB);
+    if (facts.link == Link::roce) add(address, IBV_GID_TYPE_ROCE_V1);
+    if (facts.link == Link::roce) add(address, IBV_GID_TYPE_ROCE_V2);
+  }
+  return static_cast<ssize_t>(count);
+}
+
+int ibv_get_async_event(ibv_context* context, ibv_async_event* out) {
+  const std::lock_guard lock(Fabric::the().mutex);
+  auto& from = static_cast<SoftContext&>(*context);
+  if (from.events.empty()) return errno = EAGAIN, -1;
+  from.signals.take();
+  *out = from.events.front();
+  from.events.pop_front();
+  return 0;
+}
+void ibv_ack_async_event(ibv_async_event*) {}
+
+ibv_pd* ibv_alloc_pd(ibv_context* context) {
+  const std::lock_guard lock(Fabric::the().mutex);
+  ++Fabric::the().others;
+  return new ibv_pd{.context = context, .handle = 0};
+}
+int ibv_dealloc_pd(ibv_pd* domain) {
+  const std::lock_guard lock(Fabric::the().mutex);
+  --Fabric::the().others;
+  delete domain;
+  return 0;
+}
+
+ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, size_t bytes, int access) {
+  Fabric& all = Fabric::the();
+  const std::lock_guard lock(all.mutex);
+  SoftDevice& device = static_cast<SoftContext*>(domain->context)->adapter();
+  if (bytes > device.facts.most_locked - device.locked) return errno = ENOMEM, nullptr;
+  device.locked += bytes;
+  auto* const memory = new SoftMemory{};
+  memory->context = domain->context;
+  memory->pd = domain;
+  memory->addr = address;
+  memory->length = bytes;
+  memory->lkey = all.next_key++;
+  memory->access = access;
+  all.memories.push_back(memory);
+  return memory;
+}
+ibv_mr* ibv_reg_mr_iova2(ibv_pd* domain, void* address, size_t bytes, uint64_t, unsigned access) {
+  return ibv_reg_mr(domain, address, bytes, static_cast<int>(access));
+}
+int ibv_dereg_mr(ibv_mr* memory) {
+  const std::lock_guard lock(Fabric::the().mutex);
+  auto* const one = static_cast<SoftMemory*>(memory);
+  static_cast<SoftContext*>(one->context)->adapter().locked -= one->length;
+  forget(Fabric::the().memories, *one);
+  delete one;
+  return 0;
+}
+
+ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+  const std::lock_guard lock(Fabric::the().mutex);
+  ++Fabric::the().others;
+  auto* const channel = new SoftChannel{};
+  channel->context = context;
+  channel->fd = channel->signals.fd();
+  return channel;
+}
+int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+  const std::lock_guard lock(Fabric::the().mutex);
+  --Fabric::the().others;
+  delete static_cast<SoftChannel*>(channel);
+  return 0;
+}
+int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** queue, void**) {
+  const std::lock_guard lock(Fabric::the().mutex);
+  auto& from = static_cast<SoftChannel&>(*channel);
+  if (from.events.empty()) return errno = EAGAIN, -1;
+  from.signals.take();
+  *queue = from.events.front();
+  from.events.pop_front();
+  ++static_cast<SoftQueue*>(*queue)->unacknowledged;
+  return 0;
+}
+void ibv_ack_cq_events(ibv_cq* queue, unsigned count) {
+  const std::lock_guard lock(Fabric::the().mutex);
+  static_cast<SoftQueue*>(queue)->unacknowledged -= count;
+}
+
+ibv_cq* ibv_create_cq(ibv_context* context, int room, void*, ibv_comp_channel* channel, int) {
+  const std::lock_guard lock(Fabric::the().mutex);
+  ++Fabric::the().others;
+  auto* const queue = new SoftQueue{};
+  queue->context = context;
+  queue->channel = channel;
+  queue->cqe = room;
+  return queue;
+}
+int ibv_destroy_cq(ibv_cq* queue) {
+  const std::lock_guard lock(Fabric::the().mutex);
+  // The real function would wait for ever.
+  if (static_cast<SoftQueue*>(queue)->unacknowledged != 0) std::abort();
+  --Fabric::the().others;
+  delete static_cast<SoftQueue*>(queue);
+  return 0;
+}
+
+ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
+  Fabric& all = Fabric::the();
+  const std::lock_guard lock(all.mutex);
+  const AdapterFacts& facts = static_cast<SoftContext*>(domain->context)->adapter().facts;
+  const ibv_qp_cap& room = wanted->cap;
+  if (room.max_inline_data > facts.most_inline ||
+      room.max_send_sge > static_cast<uint32_t>(facts.most_pieces)) {
+    return errno = EINVAL, nullptr;
+  }
+  auto* const pair = new SoftPair{};
+  pair->context = domain->context;
+  pair->pd = domain;
+  pair->send_cq = wanted->send_cq;
+  pair->recv_cq = wanted->recv_cq;
+  pair->qp_num = all.next_number++;
+  pair->qp_type = wanted->qp_type;
+  pair->state = IBV_QPS_RESET;
+  pair->room = room;
+  all.pairs.push_back(pair);
+  return pair;
+}
+int ibv_destroy_qp(ibv_qp* pair) {
+  const std::lock_guard lock(Fabric::the().mutex);
+  auto* const one = static_cast<SoftPair*>(pair);
+  forget(Fabric::the().pairs, *one);
+  delete one;
+  return 0;
+}
+int ibv_modify_qp(ibv_qp* pair, ibv_qp_attr* to, int changed) {
+  const std::lock_guard lock(Fabric::the().mutex);
+  auto& one = static_cast<SoftPair&>(*pair);
+  if (one.owner().adapter().removed) return EIO;
+  if ((changed & IBV_QP_STATE) == 0) return EINVAL;
+  const ibv_qp_state wanted = to->qp_state;
+  const bool next = wanted == IBV_QPS_RESET || wanted == IBV_QPS_ERR ||
+                    (wanted == IBV_QPS_INIT && one.state == IBV_QPS_RESET) ||
+                    (wanted == IBV_QPS_RTR && one.state == IBV_QPS_INIT) ||
+                    (wanted == IBV_QPS_RTS && one.state == IBV_QPS_RTR);
+  if (!next) return EINVAL;
+  if ((changed & IBV_QP_QKEY) != 0) one.key = to->qkey;
+  if (wanted == IBV_QPS_RESET) {
+    one.receives.clear();
+    one.sends.clear();
+  }
+  one.state = wanted;
+  return 0;
+}
+int ibv_query_qp(ibv_qp* pair, ibv_qp_attr* out, int, ibv_qp_init_attr*) {
+  const std::lock_guard lock(Fabric::the().mutex);
+  out->qp_state = pair->state;
+  return 0;
+}
+
+ibv_ah* ibv_create_ah(ibv_pd* domain, ibv_ah_attr* attributes) {
+  const std::lock_guard lock(Fabric::the().mutex);
+  ++Fabric::the().others;
+  auto* const handle = new SoftHandle{};
+  handle->context = domain->context;
+  handle->attributes = *attributes;
+  return handle;
+}
+int ibv_destroy_ah(ibv_ah* handle) {
+  const std::lock_guard lock(Fabric::the().mutex);
+  --Fabric::the().others;
+  delete static_cast<SoftHandle*>(handle);
+  return 0;
+}
+
+}  // extern "C"
