@@ -19,6 +19,9 @@
 #include "drivers/driver.h"
 #include "fabric/switch.h"
 #include "memseg/segment_table.h"
+#if URMA_IMITATES_VERBS
+#include "tests/verbs/fabric.h"
+#endif
 #include "urma/urma.hpp"
 
 namespace {
@@ -197,7 +200,7 @@ class Load {
   const uint8_t code = congestion::rate_code(12.5e9 / 8, 0);
 };
 
-// Two ports of DPDK that are joined by rings, and packets of 64 B from one to the other.
+// Two ports of a driver that is a shared object, and packets of 64 B from one to the other.
 class Wire {
  public:
   static constexpr unsigned burst = 32;
@@ -205,14 +208,18 @@ class Wire {
   // Neither time-outs nor questions are due, because the time stays as it is.
   static constexpr Time now{std::chrono::seconds(1)};
 
-  Wire() {
+  Wire(const std::string& from, const std::string& to) : from_(open(from)), to_(open(to)) {
+    // The first packets wait until their destination is known.
     constexpr unsigned warm = 64;
-    for (unsigned i = 0; i < warm; ++i) {
+    constexpr unsigned most_waits = 2000;
+    for (unsigned i = 0; arrived_ < size_t{warm} * burst && i < most_waits; ++i) {
       transmit();
       arrive();
       RxFrame answer;
       (void)from_->receive({&answer, 1}, now);
+      if (i > warm) usleep(1000);
     }
+    arrive();
     arrived_ = 0;
   }
 
@@ -236,18 +243,15 @@ class Wire {
   size_t arrived() const { return arrived_; }
 
  private:
-  static std::unique_ptr<drivers::PacketPort> open_end(const std::string& number) {
-    auto port = drivers::open_port(drivers::parse_device_string("dpdk:net_ring" + number +
-                                                                ",pair=counted?ip=10.9.0.1" +
-                                                                number + "/24")
-                                       .value());
+  static std::unique_ptr<drivers::PacketPort> open(const std::string& device) {
+    auto port = drivers::open_port(drivers::parse_device_string(device).value());
     if (port) return std::move(*port);
     std::fprintf(stderr, "counted: %s\n", port.error().message.c_str());
     std::exit(port.status() == Status::unsupported ? skipped : 1);
   }
 
-  std::unique_ptr<drivers::PacketPort> from_ = open_end("0");
-  std::unique_ptr<drivers::PacketPort> to_ = open_end("1");
+  std::unique_ptr<drivers::PacketPort> from_;
+  std::unique_ptr<drivers::PacketPort> to_;
   size_t arrived_ = 0;
 };
 
@@ -403,13 +407,29 @@ void run_forward(uint32_t devices, int times) {
 }
 
 // `times` packets, of which each port handles a burst at once.
-void run_wire(int times) {
-  Wire wire;
+void run_wire(Wire& wire, int times) {
   for (int left = times; left > 0; left -= static_cast<int>(Wire::burst)) {
     counted_transmit(wire);
     counted_arrive(wire);
   }
   if (wire.arrived() != static_cast<size_t>(times)) fail("packets have not arrived");
+}
+
+void run_dpdk(int times) {
+  Wire wire("dpdk:net_ring0,pair=counted?ip=10.9.0.10/24",
+            "dpdk:net_ring1,pair=counted?ip=10.9.0.11/24");
+  run_wire(wire, times);
+}
+
+void run_verbs(int times) {
+#if URMA_IMITATES_VERBS
+  test::fabric::plug_in({.addresses = {ipv4(10, 9, 0, 1)}});
+#endif
+  Wire wire("verbs:soft0?service=5001", "verbs:soft0?service=5002");
+#if URMA_IMITATES_VERBS
+  test::fabric::only_pretend();
+#endif
+  run_wire(wire, times);
 }
 
 struct Case {
@@ -433,8 +453,10 @@ constexpr Case cases[] = {
     {"hop_caqm_r", [](int times) { run_hop("caqm_r", times); }},
     {"forward_16", [](int times) { run_forward(16, times); }},
     {"forward_1024", [](int times) { run_forward(1024, times); }},
-    {"transmit_dpdk", run_wire},
-    {"arrive_dpdk", run_wire},
+    {"transmit_dpdk", run_dpdk},
+    {"arrive_dpdk", run_dpdk},
+    {"transmit_verbs", run_verbs},
+    {"arrive_verbs", run_verbs},
 };
 
 }  // namespace

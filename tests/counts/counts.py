@@ -23,7 +23,8 @@ CASES = {"register": 300, "access": 20000, "send": 300, "packet": 300, "packet_l
          "packet_caqm_w": 300, "packet_caqm_r": 300, "packet_beside_idle": 300,
          "packet_beside_paced": 300, "meter_caqm_w": 20000, "meter_caqm_r": 20000,
          "hop_none": 20000, "hop_caqm_w": 20000, "hop_caqm_r": 20000, "forward_16": 20000,
-         "forward_1024": 20000, "transmit_dpdk": 3200, "arrive_dpdk": 3200}
+         "forward_1024": 20000, "transmit_dpdk": 3200, "arrive_dpdk": 3200,
+         "transmit_verbs": 3200, "arrive_verbs": 3200}
 # The first case may not take more than the second one: channels that wait for their departure cost
 # a pass nothing.
 NO_MORE_THAN = ("packet_beside_paced", "packet_beside_idle")

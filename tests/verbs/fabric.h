@@ -63,6 +63,11 @@ bool deliver(const Forged& datagram);
 // Returns the numbers of all queue pairs that can receive.
 std::vector<uint32_t> receiving_pairs();
 
+// From now on the adapters carry nothing, and take next to no instructions: each work that is sent
+// is complete at once, and each posted buffer has received again what it received last. For
+// programs that count instructions, with one thread for all ports.
+void only_pretend();
+
 // How many objects of adapters there are: contexts, memory, queue pairs, handles and so on.
 size_t objects();
 

@@ -11,6 +11,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -77,6 +78,13 @@ struct SoftPair : ibv_qp {
   };
   std::deque<Send> sends;
   size_t polls = 0;  // while works wait to be sent
+  // After `only_pretend`: the buffers in the order of posting, and the work that is complete.
+  struct Pretended {
+    std::vector<uint64_t> buffers;
+    size_t next = 0;
+    std::optional<uint64_t> sent;
+  };
+  Pretended pretended;
   SoftQueue& sent() const { return static_cast<SoftQueue&>(*send_cq); }
   SoftQueue& received() const { return static_cast<SoftQueue&>(*recv_cq); }
   SoftContext& owner() const { return static_cast<SoftContext&>(*context); }

@@ -519,6 +519,7 @@ ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
   pair->qp_type = wanted->qp_type;
   pair->state = IBV_QPS_RESET;
   pair->room = room;
+  pair->send_cq->cq_context = pair->recv_cq->cq_context = pair;
   all.pairs.push_back(pair);
   return pair;
 }
