@@ -23,6 +23,8 @@ constexpr double least_rate = 41e3;         // bytes per second: a packet of 4 K
 constexpr double presumed_line_rate = 12.5e9;
 // After so many periods without an event, further ones change nothing that matters.
 constexpr int most_periods = 4096;
+// After so many, alpha is a three hundredth of what it was: it is taken for zero.
+constexpr int most_alpha_periods = 1500;
 
 }  // namespace
 
@@ -54,11 +56,14 @@ void Dcqcn::correct(const Written& event) {
 
 void Dcqcn::pass_periods(Time now) {
   if (rate_period_ == Time::min()) alpha_period_ = rate_period_ = now;
-  for (int i = 0; i < most_periods && now - alpha_period_ >= alpha_period; ++i) {
+  // A channel that was idle for long must not hold up a pass.
+  if (now - alpha_period_ > most_alpha_periods * alpha_period) alpha_ = 0;
+  while (alpha_ > 0 && now - alpha_period_ >= alpha_period) {
     alpha_period_ += alpha_period;
     alpha_ = static_cast<float>(alpha_ * (1 - gain));
   }
-  for (int i = 0; i < most_periods && now - rate_period_ >= rate_period; ++i) {
+  const auto rises = [&] { return std::min(rate_, target_) < line_rate_; };
+  for (int i = 0; i < most_periods && rises() && now - rate_period_ >= rate_period; ++i) {
     rate_period_ += rate_period;
     if (time_stages_ < UINT8_MAX) ++time_stages_;
     increase();

@@ -37,7 +37,8 @@ class Echo {
   }
   unsigned ecn_marks() const { return ecn_marks_; }
 
-  bool full() const { return marks_ >= 192 || sum_ >= 0xc000 || ecn_marks_ >= most_ecn_marks - 7; }
+  // The hint of an explicit rate has 15 bits.
+  bool full() const { return marks_ >= 192 || sum_ >= 0x6000 || ecn_marks_ >= most_ecn_marks - 7; }
 
   // Returns what the next acknowledgement says, and begins anew.
   Feedback take(Needs needs) {

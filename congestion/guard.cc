@@ -142,6 +142,7 @@ void Guarded::handle(const Acknowledged& event) {
     increase_alone(event);
   }
   hold_back(event, feedback, before);
+  if (window_ < before) undo_ = 0;
 }
 
 void Guarded::learn_base(const Acknowledged& event) {

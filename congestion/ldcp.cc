@@ -39,7 +39,10 @@ void Ldcp::handle(const Acknowledged& event) {
   if (static_cast<double>(event.inflight_bytes) * 2 >= window_) {
     set_window(window_ + alpha * packet_ * std::min(unmarked / window_, 1.0));
   }
-  if (marked > 0) set_window(std::max(window_ - beta * marked, least_left * before));
+  if (marked > 0) {
+    set_window(std::max(window_ - beta * marked, least_left * before));
+    undo_ = 0;  // the window before a loss was too large in any case
+  }
 }
 
 void Ldcp::handle(const Lost& event) {

@@ -216,6 +216,19 @@ TEMPLATE_TEST_CASE("a queue that was found after a time-out is not undone with i
   CHECK(script.window() == cut);
 }
 
+TEMPLATE_TEST_CASE("what a port took after a time-out is not undone with it", "", CaqmR, CaqmW) {
+  Script<TestType> script = with_window<TestType>(20);
+  script.lose(true);
+  const Feedback taken{
+      .marked_packets = 4, .switched = true, .hint = congestion::rate_code(1e5, 0)};
+  script.now += 200us;
+  script.acknowledge(taken, 100us);
+  const double left = script.window();
+  CHECK(left < 1000);
+  script.controller.handle(congestion::Spurious{.now = script.now});
+  CHECK(script.window() == left);
+}
+
 TEMPLATE_TEST_CASE("a loss cuts without a switch, and not while switches take part", "", CaqmR,
                    CaqmW) {
   Script<TestType> with = with_window<TestType>(20), without;

@@ -60,6 +60,11 @@ TEST_CASE("a loss halves the window of ldcp once in a round, which can be undone
   CHECK(ldcp.window_bytes() == 100'000);
   ldcp.handle(congestion::Lost{.now = Time(1s), .rtt = 100us, .bytes = 0, .timed_out = true});
   CHECK(ldcp.window_bytes() == 1000);
+  // Marks that come afterwards are not undone.
+  acknowledge(ldcp, 1000, 1000);
+  const uint64_t left = ldcp.window_bytes();
+  ldcp.handle(congestion::Spurious{.now = Time(1s)});
+  CHECK(ldcp.window_bytes() == left);
 }
 
 }  // namespace
