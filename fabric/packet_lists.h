@@ -26,7 +26,8 @@ class PacketLists {
 
   explicit PacketLists(uint32_t packets) : packets_(packets), slots_(packets) {}
 
-  bool full() const { return used_ == packets_; }
+  // Returns how many more packets there is room for.
+  uint32_t vacant() const { return packets_ - used_; }
   Slot& operator[](uint32_t slot) { return slots_[slot - 1]; }
   const Slot& operator[](uint32_t slot) const { return slots_[slot - 1]; }
 

@@ -60,6 +60,7 @@ const congestion::PortMeterKind& kind_of(const SwitchSettings& settings) {
 // The switch outlives the caller's text, so it names its meter as the list of meters does.
 SwitchSettings kept(SwitchSettings settings) {
   settings.meter = kind_of(settings).name;
+  if (settings.full_packet_bytes == 0) settings.full_packet_bytes = settings.packet_bytes;
   return settings;
 }
 
@@ -97,7 +98,7 @@ void Switch::connect(uint32_t port, const SwitchPort& as, bool is_back) {
     meters_[number].make(kind_of(settings_),
                          {.bytes_per_second = static_cast<double>(as.bytes_per_second),
                           .base_rtt = settings_.base_rtt,
-                          .packet_bytes = settings_.packet_bytes,
+                          .packet_bytes = settings_.full_packet_bytes,
                           .seed = static_cast<uint32_t>(mix_bits(settings_.seed) + number),
                           .last_hop = as.host});
   }
@@ -155,8 +156,8 @@ Arrival Switch::arrive(Packet& packet, uint32_t from, Time now) {
   congestion::Signal signal;
   congestion::PortMeter* const meter = meter_of(number);
   // Before admission, because dropped packets load the port, too.
+  if (in.as.host) packet.signal = asked_by_host(packet.signal);
   if (meter != nullptr) {
-    if (in.as.host) packet.signal = asked_by_host(packet.signal);
     signal = meter->arrive(now, packet.bytes, lane.bytes, packet.signal);
   }
   const Drop full = admit(out, lane, packet.bytes, now);
@@ -176,6 +177,7 @@ Arrival Switch::arrive(Packet& packet, uint32_t from, Time now) {
   lane.bytes += packet.bytes;
   used_bytes_ += packet.bytes;
   const uint32_t slot = held_.take(packet);
+  ++out.held;
   if (early_) return {Drop::none, to, depart_behind(out, slot, now)};
   const Time departs = wait(out, slot, now);
   if (departs != never) packet = held_[slot].packet;
@@ -232,13 +234,13 @@ uint32_t Switch::choose(const Packet& packet) const {
 // their counts say, which matters only if there seems to be no room.
 Drop Switch::admit(const Port& port, const Lane& lane, uint32_t bytes, Time now) {
   if (lane.bytes + bytes > port.as.queue_bytes) return Drop::queue_full;
-  if (room_for(lane, bytes) == Drop::none) return Drop::none;
+  if (room_for(port, lane, bytes) == Drop::none) return Drop::none;
   for (uint32_t each = 0; each < ports_.size(); ++each) settle(each, now);
-  return room_for(lane, bytes);
+  return room_for(port, lane, bytes);
 }
 
-Drop Switch::room_for(const Lane& lane, uint32_t bytes) const {
-  if (held_.full()) return Drop::no_slot;
+Drop Switch::room_for(const Port& port, const Lane& lane, uint32_t bytes) const {
+  if (port.held >= held_.vacant()) return Drop::no_slot;
   const uint64_t free = settings_.buffer_bytes - used_bytes_;
   if (bytes > free) return Drop::buffer_full;
   if (settings_.share > 0 &&
@@ -359,6 +361,7 @@ void Switch::leave_queue(Port& port, uint32_t slot) {
   const uint32_t number = first_lane + packet.lane;
   Lane& lane = lanes_[number];
   lane.bytes -= packet.bytes;
+  --port.held;
   used_bytes_ -= packet.bytes;
   ++lane.counters.packets;
   lane.counters.bytes += packet.bytes;
@@ -375,6 +378,7 @@ void Switch::lose(Port& port, uint32_t slot) {
   const Packet& packet = held_[slot].packet;
   const auto number = static_cast<uint32_t>(&port - ports_.data());
   lanes_[number_of(number, packet.lane)].bytes -= packet.bytes;
+  --port.held;
   used_bytes_ -= packet.bytes;
   drop(number, Drop::port_down, packet.bytes);
   held_.put_back(slot);

@@ -45,9 +45,12 @@ struct SwitchSettings {
   uint32_t ports = 2;
   uint32_t lanes = 1;                   // of each port
   uint32_t addresses = most_addresses;  // each destination is below this
-  uint32_t packet_bytes = 9216;         // the largest packet, for the meters, too
-  uint32_t packets = 64 * 1024;         // in all queues together
-  uint64_t buffer_bytes = 32 << 20;     // in all queues together
+  uint32_t packet_bytes = 9216;         // the largest packet that is accepted
+  uint32_t full_packet_bytes = 0;       // of flows, for the meters; 0: packet_bytes
+  // In all queues together. One port has at most as many as are free, so that small packets that
+  // wait at a slow port leave room for others.
+  uint32_t packets = 64 * 1024;
+  uint64_t buffer_bytes = 32 << 20;  // in all queues together
   double share = 0;   // one lane of one port has at most `share` times the free bytes; 0: no limit
   uint8_t hops = 16;  // a packet that so many switches have forwarded is dropped
   Service service = Service::strict;
@@ -184,6 +187,7 @@ class Switch {
     List decided;          // in the order of departure
     uint64_t served = 0;   // `served` of the lane that was chosen last, before its packet
     uint32_t waiting = 0;  // a bit for each lane with waiting packets
+    uint32_t held = 0;     // packets in all its queues
     bool up = false;
     SwitchPort as;
     PortCounters counters;
@@ -217,7 +221,7 @@ class Switch {
   bool may_come_from(uint32_t source, uint32_t port) const;
   uint32_t choose(const Packet& packet) const;
   Drop admit(const Port& port, const Lane& lane, uint32_t bytes, Time now);
-  Drop room_for(const Lane& lane, uint32_t bytes) const;
+  Drop room_for(const Port& port, const Lane& lane, uint32_t bytes) const;
   Arrival drop(uint32_t port, Drop reason, uint32_t bytes);
   Time depart_behind(Port& port, uint32_t slot, Time earliest);
   Time wait(Port& port, uint32_t slot, Time now);

@@ -66,7 +66,7 @@ enum class LinkMessage : uint8_t {
 enum class LinkRefusal : uint8_t {
   none = 0,
   taken = 1,      // another device has the CNA
-  no_port = 2,    // all ports are in use
+  no_port = 2,    // all ports, or all CNAs, are in use
   elsewhere = 3,  // the CNA belongs to devices of another switch
 };
 

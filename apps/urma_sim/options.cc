@@ -59,7 +59,7 @@ std::string names_of(const std::vector<Switches::Shape>& shapes) {
   return names;
 }
 
-void check(const Options& options, bool flow_given) {
+void check(const Options& options, const apps::CommandLine& line) {
   const Scenario& scenario = *options.scenario;
   const Choice& choice = options.choice;
   if (std::ranges::find(scenario.shapes, choice.shape) == scenario.shapes.end()) {
@@ -73,7 +73,17 @@ void check(const Options& options, bool flow_given) {
     usage(fmt::format("--senders: {} is too many for scenario {}. Fix: give 1 to {}",
                       choice.senders, scenario.name, scenario.most_senders));
   }
-  if (flow_given && scenario.usual.flow_bytes == 0) {
+  const Duration least = least_rtt(scenario, choice);
+  if (choice.rtt < least) {
+    usage(
+        fmt::format("--rtt: at this --rate cables send a packet and its acknowledgement for {} us. "
+                    "Fix: give a larger --rtt or --rate",
+                    std::chrono::ceil<std::chrono::microseconds>(least).count()));
+  }
+  if (line.given("--duration") && scenario.name == "J1") {
+    usage("--duration: J1 takes as long as its flows join and leave. Fix: leave --duration out");
+  }
+  if (line.given("--flow") && scenario.usual.flow_bytes == 0) {
     usage(
         fmt::format("--flow: flows of scenario {} have no end. Fix: use --scenario I3, or leave "
                     "--flow out",
@@ -126,7 +136,7 @@ Options parse_options(int count, char** arguments) {
   if (duration_us > 0) choice.duration = std::chrono::microseconds(duration_us);
   choice.seed = given.seed;
   choice.lanes = given.lanes;
-  check(options, line.given("--flow"));
+  check(options, line);
   return options;
 }
 

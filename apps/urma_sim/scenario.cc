@@ -242,6 +242,16 @@ std::span<const Scenario> scenarios() {
   return all;
 }
 
+Duration least_rtt(const Scenario& scenario, const Choice& choice) {
+  // On the longest way; the shortest round trip of M1 is half of --rtt.
+  const int64_t cables = scenario.name == "L1"               ? 5
+                         : scenario.name == "M1"             ? 4
+                         : scenario.name == "X1"             ? 3
+                         : choice.shape == Shape::leaf_spine ? 4
+                                                             : 2;
+  return cables * sending_time(choice, mtu + ack_bytes);
+}
+
 Plan plan_of(const Scenario& scenario, const Choice& choice) {
   Plan plan = scenario.plan(choice);
   for (size_t i = 0; i < plan.flows.size(); ++i) {

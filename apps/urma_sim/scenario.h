@@ -71,6 +71,8 @@ struct Scenario {
 };
 
 std::span<const Scenario> scenarios();
+// Returns the shortest round trip that cables of this rate allow.
+Duration least_rtt(const Scenario& scenario, const Choice& choice);
 // Returns the scenario's plan, with lanes for hosts and a duration for flows that end.
 Plan plan_of(const Scenario& scenario, const Choice& choice);
 

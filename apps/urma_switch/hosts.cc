@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/flat_map.h"
 
 namespace urma::apps::switches {
@@ -76,6 +77,7 @@ Hosts::Outcome Hosts::attach(const LinkControl& message, const Place& from, Time
     port = free_port();
     const uint32_t cna = message.cna != 0 ? message.cna : free_cna(from);
     if (port == none || cna == 0) {
+      URMA_ASSERT(out.closed == none, "a device that has ended leaves a port and a CNA");
       return refuse(message, LinkRefusal::no_port, counters_.refused_full);
     }
     hosts_[port] = {.at = from, .cna = cna, .nonce = message.nonce};
@@ -120,14 +122,19 @@ uint32_t Hosts::free_port() const {
   return none;
 }
 
-// The choice depends on the device's address, so that devices get their CNAs again from a switch
-// that was restarted, in whatever order they come. Returns 0 if none is free.
+// Returns 0 if none is free.
 uint32_t Hosts::free_cna(const Place& at) const {
-  uint32_t least = std::max(settings_.first_cna, first_chosen);
-  if (least > settings_.last_cna) least = settings_.first_cna;
+  const uint32_t least = std::max(settings_.first_cna, first_chosen);
+  const uint32_t cna = least > settings_.last_cna ? 0 : free_cna_from(least, at);
+  return cna != 0 ? cna : free_cna_from(settings_.first_cna, at);
+}
+
+// The choice depends on the device's address, so that devices get their CNAs again from a switch
+// that was restarted, in whatever order they come.
+uint32_t Hosts::free_cna_from(uint32_t least, const Place& at) const {
   const uint32_t choices = settings_.last_cna + 1 - least;
   const auto first = static_cast<uint32_t>(HashPlace()(at) % choices);
-  for (uint32_t i = 0; i < choices; ++i) {
+  for (uint32_t i = 0; i < std::min(choices, ports() + 1); ++i) {
     const uint32_t cna = least + (first + i) % choices;
     if (!by_cna_.contains(cna)) return cna;
   }

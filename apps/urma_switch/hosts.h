@@ -85,6 +85,7 @@ class Hosts {
   Outcome refuse(const LinkControl& message, LinkRefusal why, uint64_t& counter);
   uint32_t free_port() const;
   uint32_t free_cna(const Place& at) const;
+  uint32_t free_cna_from(uint32_t least, const Place& at) const;
   void forget(uint32_t port);
   uint64_t cookie_for(const Place& at, uint64_t nonce) const;
 

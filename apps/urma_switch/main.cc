@@ -45,6 +45,9 @@ Listeners listen(const std::vector<std::string>& devices) {
   return listeners;
 }
 
+// About as many bytes of headers precede the payload of a full packet.
+constexpr uint32_t full_packet_headers = 64;
+
 // Returns the largest MTU that all media have.
 uint32_t common_mtu(const Listeners& listeners) {
   uint32_t mtu = listeners[0].port->facts().mtu;
@@ -83,6 +86,7 @@ Exit forward(const Options& options) {
   SecureEntropy entropy;
   Forwarder::Settings settings = options.forwarder;
   settings.hosts.mtu_log2 = static_cast<uint8_t>(std::bit_width(common_mtu(listeners)) - 1);
+  settings.fabric.full_packet_bytes = (1u << settings.hosts.mtu_log2) + full_packet_headers;
   settings.hosts.key[0] = entropy.next();
   settings.hosts.key[1] = entropy.next();
   settings.trunk_nonce = entropy.next();

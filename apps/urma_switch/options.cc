@@ -6,6 +6,7 @@
 
 #include "apps/common/command_line.h"
 #include "apps/urma_switch/loop.h"
+#include "congestion/arithmetic.h"
 #include "congestion/port_meter.h"
 
 namespace urma::apps::switches {
@@ -31,7 +32,7 @@ constexpr std::string_view screen =
   --rtt US          the round trip without queues, in microseconds, for --cc      (1000)
   --mark BYTES      mark packets behind more bytes than these (ECN)               (never)
   --queue BYTES     the longest queue of one lane of a port                       (256K)
-  --buffer BYTES    the memory of all queues together                             (4M)
+  --buffer BYTES    the memory of all queues together; one gets what others leave free  (4M)
   --lanes N         virtual lanes of each port: of a packet's SL; the highest one sends  (1)
   --lease S         forget a device that was silent for so long                   (5)
   --interval S      print a report every S seconds, not only at the end
@@ -146,6 +147,24 @@ void read_trunks(const std::vector<std::string>& words, const CnaRange& own,
   }
 }
 
+// Refuses what no packet could pass, and rates that port meters cannot name.
+void check(const Forwarder::Settings& settings) {
+  uint64_t least_rate = std::min(settings.port.bytes_per_second, settings.trunk_rate);
+  for (const auto& [cna, rate] : settings.rates) least_rate = std::min(least_rate, rate);
+  if (settings.fabric.meter != "none" &&
+      static_cast<double>(least_rate) < congestion::code_zero_rate) {
+    usage(
+        "--rate, --line, --trunk-rate: --cc names no rates below 10 Mb/s. Fix: give at least "
+        "10Mbit, or --cc none");
+  }
+  for (const uint64_t bytes : {settings.port.queue_bytes, settings.fabric.buffer_bytes}) {
+    if (bytes < settings.fabric.packet_bytes) {
+      usage(fmt::format("--queue, --buffer: less than a packet has. Fix: give at least {}",
+                        settings.fabric.packet_bytes));
+    }
+  }
+}
+
 }  // namespace
 
 std::string help() { return std::string(screen); }
@@ -197,6 +216,8 @@ Options parse_options(int count, char** arguments) {
   if (settings.trunk_rate == 0) settings.trunk_rate = settings.port.bytes_per_second;
   settings.hosts.lease = std::chrono::seconds(lease_seconds);
   settings.fabric.meter = meter->name;
+  settings.fabric.share = 1;
+  check(settings);
   settings.fabric.base_rtt = std::chrono::microseconds(rtt_us);
   // Each packet has a slot of its own size in memory that is touched only when it is used.
   settings.fabric.packets = static_cast<uint32_t>(

@@ -51,7 +51,9 @@ Error why_refused(LinkRefusal why, uint32_t cna, const Endpoint& at) {
                   "killed after its lease (see: urma_switch --lease)"};
     case LinkRefusal::no_port:
       return {Status::no_resources,
-              here + " has no port left. Fix: start it with more (urma_switch --ports)"};
+              here +
+                  " has no port or no CNA left. Fix: start it with more (urma_switch --ports, "
+                  "--cnas)"};
     case LinkRefusal::elsewhere:
       return {
           Status::invalid_argument,
@@ -278,7 +280,10 @@ bool LinkPort::unwrap(const RxFrame& frame, RxFrame& out, Time now) {
   if (*frame.from == switch_) {
     if (const auto packet = parse_link_packet(datagram)) {
       const Cna24Nth& nth = packet->nth;
-      if (nth.destination != attachment_.cna() || nth.source == 0) return false;
+      if (nth.destination != attachment_.cna() || nth.source == 0) {
+        ++malformed_;
+        return false;
+      }
       const uint32_t slot = free_.back();
       free_.pop_back();
       received_[slot] = {frame, {cna_address(nth.source), ub_port}};

@@ -158,26 +158,48 @@ TEST_CASE("a switch gives and accepts only the CNAs that it was given") {
   check_refused(attach_host(hosts, {host_at(5)}), LinkRefusal::no_port);
 }
 
-// A model: whatever arrives, no two ports have one address or one CNA.
+TEST_CASE("if the CNAs that a switch prefers to choose are in use, it chooses others") {
+  Hosts hosts({.ports = 8, .first_cna = 0xfffe, .last_cna = 0x10001, .key = {1, 2}});
+  std::vector<uint32_t> given;
+  for (uint8_t i = 1; i <= 4; ++i) given.push_back(attach_host(hosts, {host_at(i)}).answer->cna);
+  CHECK(given[0] >= 0x10000);
+  CHECK(given[1] >= 0x10000);
+  std::sort(given.begin(), given.end());
+  CHECK(given == std::vector<uint32_t>{0xfffe, 0xffff, 0x10000, 0x10001});
+  // A new incarnation of the device that has the CNA 0xfffe, or any other, gets a port again.
+  for (uint8_t i = 1; i <= 4; ++i) {
+    const auto again = attach_host(hosts, {host_at(i), 0, 77});
+    CHECK(again.answer->type == LinkMessage::attached);
+    CHECK(again.closed == again.opened);
+  }
+}
+
+// A model: whatever arrives, no two ports have one address or one CNA, and the caller is told of
+// each port that opens or closes.
 TEST_CASE("after any messages each attached device has an address and a CNA of its own") {
   Prng prng(1);
-  Hosts hosts = hosts_with(8);
+  Hosts hosts({.ports = 8, .last_cna = GENERATE(most_cna, 6u), .lease = 5s, .key = {1, 2}});
+  std::vector<bool> open(hosts.ports());
+  const auto note = [&](const Hosts::Outcome& outcome) {
+    if (outcome.closed != Hosts::none) open[outcome.closed] = false;
+    if (outcome.opened != Hosts::none) open[outcome.opened] = true;
+  };
   Time now = beginning;
   for (int round = 0; round < 20'000; ++round) {
     now += 1ms * static_cast<int>(prng.below(1000));
-    while (hosts.age(now) != Hosts::none) {
-    }
+    for (uint32_t port; (port = hosts.age(now)) != Hosts::none;) open[port] = false;
     const FakeDevice device{host_at(static_cast<uint8_t>(prng.below(12))),
                             static_cast<uint32_t>(prng.below(10)), prng.below(3)};
     if (prng.chance(0.3)) {
-      hosts.handle(device.leaves(), device.at, now);
+      note(hosts.handle(device.leaves(), device.at, now));
     } else {
-      attach_host(hosts, device, now);
+      note(attach_host(hosts, device, now));
     }
     uint32_t used = 0;
     std::vector<uint32_t> cnas;
     for (uint32_t port = 0; port < hosts.ports(); ++port) {
       const Hosts::Host& host = hosts.host(port);
+      REQUIRE(open[port] == (host.cna != 0));
       if (host.cna == 0) continue;
       ++used;
       cnas.push_back(host.cna);

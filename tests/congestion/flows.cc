@@ -27,7 +27,7 @@ constexpr uint32_t is_time_out = uint32_t{1} << 31;
 Network::Settings network_settings(const FlowsOptions& options) {
   const auto* meter = options.metered ? congestion::find_port_meter(options.algorithm) : nullptr;
   return {.switches = {.packet_bytes = Flows::mtu,
-                       .packets = 1 << 18,
+                       .packets = 1 << 19,  // of which one port gets half
                        .buffer_bytes = uint64_t{1} << 40,
                        .meter = meter == nullptr ? "none" : meter->name,
                        .base_rtt = options.base_rtt,

@@ -35,7 +35,9 @@ class OneLaneModel {
   Drop admit(uint32_t port, uint32_t bytes, Time now) const {
     const uint64_t queued = queue(port, now);
     if (queued + bytes > queue_bytes_) return Drop::queue_full;
-    if (packets(now) >= settings_.packets) return Drop::no_slot;
+    uint64_t all = 0;
+    for (uint32_t each = 0; each < ports_.size(); ++each) all += packets(each, now);
+    if (packets(port, now) >= settings_.packets - all) return Drop::no_slot;
     const uint64_t free = settings_.buffer_bytes - used(now);
     if (bytes > free) return Drop::buffer_full;
     if (settings_.share > 0 &&
@@ -60,13 +62,9 @@ class OneLaneModel {
   Time departure(const Waiting& it) const {
     return Time(Duration(static_cast<int64_t>((it.departs + rate_ - 1) / rate_)));
   }
-  uint64_t packets(Time now) const {
-    uint64_t count = 0;
-    for (const auto& port : ports_) {
-      count += static_cast<uint64_t>(std::count_if(
-          port.begin(), port.end(), [&](const Waiting& it) { return departure(it) > now; }));
-    }
-    return count;
+  uint64_t packets(uint32_t port, Time now) const {
+    return static_cast<uint64_t>(std::ranges::count_if(
+        ports_[port], [&](const Waiting& it) { return departure(it) > now; }));
   }
 
   SwitchSettings settings_;

@@ -35,6 +35,20 @@ void check_refused(Switch& at, Packet packet, uint32_t from, Drop reason) {
   CHECK(at.used_bytes() == 0);
 }
 
+TEST_CASE("small packets that wait at a slow port leave room for those to other ports") {
+  Switch at = switch_of_hosts({.ports = 4, .packets = 100});
+  at.connect(0, {.bytes_per_second = 1, .host = true});
+  for (int i = 0; i < 200; ++i) {
+    Packet packet = packet_to(0, 1, 15);
+    at.arrive(packet, 1, at_ns(0));
+  }
+  CHECK(drops_of(at, 0, Drop::no_slot) == 150);
+  for (int i = 0; i < 200; ++i) {
+    Packet packet = packet_to(3, 2, 1000);
+    CHECK(at.arrive(packet, 2, at_ns(2000 * i)).drop == Drop::none);
+  }
+}
+
 TEST_CASE("bad packets are dropped, counted by reason, and change nothing else") {
   Switch at = switch_with_trunk();
   const Packet good = packet_to(1, 0, 1000);
@@ -323,10 +337,10 @@ TEST_CASE("the meter of a port marks packets as congested, at a host's port as t
   }
 }
 
-TEST_CASE("a port with a meter ignores answers that a host forged, and keeps those of switches") {
+TEST_CASE("a switch takes away answers that a host forged, and keeps those of switches") {
   const congestion::Signal forged{
       .congested = true, .last_hop = true, .hint = 7, .switch_queue = 9};
-  for (const char* meter : {"caqm_r", "caqm_w"}) {
+  for (const char* meter : {"caqm_r", "caqm_w", "none"}) {
     INFO(meter);
     Switch at = switch_with_trunk(
         {.ports = 4, .addresses = 20, .packet_bytes = 4096, .meter = meter, .seed = 1});
