@@ -92,7 +92,7 @@ def start_server_on(text):
 
 
 def client(cna, control, *more):
-    return start(PERF, "write_bw", "fd55:4200::1", "--served", "--size", "16K", "--depth", "16",
+    return start(PERF, "write_bw", "fd55:4200::1", "--served", "--size", "16K", "--depth", "64",
                  "--cc", control, "--device", device(cna, LATE), "--json", *more)
 
 
@@ -120,7 +120,8 @@ def test_competition():
         report = compete(control)
         lane = lane_of(report, 1)
         shares = [port_of(report, cna)["received_bytes"] for cna in (2, 3)]
-        rows[control] = {"queue": lane["queue_p99_bytes"], "congested": lane["congested"],
+        rows[control] = {"queue": lane["queue_p99_bytes"], "most": lane["most_queue_bytes"],
+                         "congested": lane["congested"],
                          "jain": jain(shares), "drops": sum(port_of(report, 1)["drops"].values()),
                          "bytes": lane["bytes"]}
         print(control, rows[control])
@@ -132,7 +133,8 @@ def test_competition():
     assert caqm_r["congested"] > 0 and caqm_r["drops"] < aimd["drops"], caqm_r
     # A switch that grants increases, or names rates, keeps the queue shorter than losses do.
     assert caqm_r["queue"] < aimd["queue"], rows
-    assert caqm_w["queue"] <= aimd["queue"], rows
+    assert caqm_w["congested"] > 0 and caqm_w["queue"] <= aimd["queue"], rows
+    assert caqm_r["most"] < caqm_w["most"] < aimd["most"], rows
     assert caqm_w["drops"] < aimd["drops"], rows
     # 0.5 would be one sender alone. On a busy machine the two do not begin and end together.
     assert all(row["jain"] > 0.75 for row in rows.values()), rows
@@ -307,7 +309,7 @@ def test_two_switches():
         server = start_server(1, LATE)
         there = f"link({HOST}:{UB_PORT + 1},cna=100,sl=1,{LATE}):udp:{HOST}:0"
         done = subprocess.run(
-            [PERF, "write_bw", "fd55:4200::1", "--served", "--size", "16K", "--depth", "16", "--cc",
+            [PERF, "write_bw", "fd55:4200::1", "--served", "--size", "16K", "--depth", "64", "--cc",
              "caqm_r", "--device", there, "--seconds", "1", "--json"], capture_output=True,
             text=True, timeout=60, check=False)
         assert done.returncode == 0, done
