@@ -47,8 +47,9 @@ class ArmedPort final : public IdlePort {
   // Every frame that came before `arm`, and so gave no signal, was received before the sleep.
   void disarm() override {
     steps += 'd';
+    const uint64_t silent = silent_.load();  // later ones may come after this call
     armed_.store(false);
-    if (taken_.load() < silent_.load()) ++missed;
+    if (taken_.load() < silent) ++missed;
   }
 
   // Another thread: a frame arrives.
