@@ -23,7 +23,7 @@ constexpr double least_rate = 41e3;         // bytes per second: a packet of 4 K
 constexpr double presumed_line_rate = 12.5e9;
 // After so many periods without an event, further ones change nothing that matters.
 constexpr int most_periods = 4096;
-// After so many, alpha is a three hundredth of what it was: it is taken for zero.
+// After so many, alpha is less than a three hundredth of what it was, and is taken for zero.
 constexpr int most_alpha_periods = 1500;
 
 }  // namespace
@@ -62,7 +62,8 @@ void Dcqcn::pass_periods(Time now) {
     alpha_period_ += alpha_period;
     alpha_ = static_cast<float>(alpha_ * (1 - gain));
   }
-  const auto rises = [&] { return std::min(rate_, target_) < line_rate_; };
+  // Rounding keeps the rate a little below its target for ever.
+  const auto rises = [&] { return target_ < line_rate_ || (rate_ + target_) / 2 != rate_; };
   for (int i = 0; i < most_periods && rises() && now - rate_period_ >= rate_period; ++i) {
     rate_period_ += rate_period;
     if (time_stages_ < UINT8_MAX) ++time_stages_;

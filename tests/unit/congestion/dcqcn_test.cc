@@ -73,6 +73,16 @@ TEST_CASE("periods that passed without an event are made up for") {
   CHECK(idle.bytes_per_second() > 4.999e9);
 }
 
+TEST_CASE("a channel that was idle for long has the rate of one that kept sending") {
+  Dcqcn idle(forty_gigabits), busy(forty_gigabits);
+  for (Dcqcn* one : {&idle, &busy}) notify(*one, Time(1s));
+  for (Time now(1s); now < Time(2s); now += 50us) send(busy, now);
+  send(idle, Time(2s));
+  CHECK(idle.bytes_per_second() == busy.bytes_per_second());
+  CHECK(idle.bytes_per_second() > 0.999999 * 5e9);
+  CHECK(idle.alpha() < 1e-6);
+}
+
 TEST_CASE("ten megabytes count as a period, too; both kinds together step by more") {
   Dcqcn dcqcn(forty_gigabits);
   notify(dcqcn, Time(1s));

@@ -119,5 +119,15 @@ TEST_CASE("sums stay at their largest value, and an acknowledgement is asked for
   CHECK(echo.take(Needs::increases).hint == 0xffff);
 }
 
+TEST_CASE("the bytes that explicit rates grant are acknowledged before their 15 bits are full") {
+  constexpr uint32_t bytes = 8240;
+  Echo echo;
+  uint32_t packets = 0;
+  for (; !echo.full(); ++packets) echo.add({.increase = true}, bytes, Needs::rates);
+  const Feedback all = echo.take(Needs::rates);
+  CHECK(all.hint < 0x8000);
+  CHECK(all.hint * 32u >= packets * bytes);
+}
+
 }  // namespace
 }  // namespace urma::test

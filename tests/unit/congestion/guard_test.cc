@@ -204,25 +204,14 @@ TEMPLATE_TEST_CASE("a time-out leaves one packet, and undoing it the window befo
   CHECK(script.window() == before);
 }
 
-TEMPLATE_TEST_CASE("a queue that was found after a time-out is not undone with it", "", CaqmR,
-                   CaqmW) {
-  Script<TestType> script = with_window<TestType>(20);
-  script.lose(true);
-  script.now += 200us;
-  script.acknowledge(alone, 400us);
-  const double cut = script.window();
-  CHECK(cut < 1000);
-  script.controller.handle(congestion::Spurious{.now = script.now});
-  CHECK(script.window() == cut);
-}
-
-TEMPLATE_TEST_CASE("what a port took after a time-out is not undone with it", "", CaqmR, CaqmW) {
-  Script<TestType> script = with_window<TestType>(20);
-  script.lose(true);
-  const Feedback taken{
+TEMPLATE_TEST_CASE("what was taken after a time-out is not undone with it", "", CaqmR, CaqmW) {
+  const bool by_port = GENERATE(false, true);  // or because a queue was found
+  const Feedback marked{
       .marked_packets = 4, .switched = true, .hint = congestion::rate_code(1e5, 0)};
+  Script<TestType> script = with_window<TestType>(20);
+  script.lose(true);
   script.now += 200us;
-  script.acknowledge(taken, 100us);
+  script.acknowledge(by_port ? marked : alone, by_port ? 100us : 400us);
   const double left = script.window();
   CHECK(left < 1000);
   script.controller.handle(congestion::Spurious{.now = script.now});
