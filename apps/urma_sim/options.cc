@@ -73,13 +73,6 @@ void check(const Options& options, const apps::CommandLine& line) {
     usage(fmt::format("--senders: {} is too many for scenario {}. Fix: give 1 to {}",
                       choice.senders, scenario.name, scenario.most_senders));
   }
-  const Duration least = least_rtt(scenario, choice);
-  if (choice.rtt < least) {
-    usage(
-        fmt::format("--rtt: at this --rate cables send a packet and its acknowledgement for {} us. "
-                    "Fix: give a larger --rtt or --rate",
-                    std::chrono::ceil<std::chrono::microseconds>(least).count()));
-  }
   if (line.given("--duration") && scenario.name == "J1") {
     usage("--duration: J1 takes as long as its flows join and leave. Fix: leave --duration out");
   }
@@ -91,6 +84,11 @@ void check(const Options& options, const apps::CommandLine& line) {
   }
   if (choice.flow_bytes % choice.message_bytes != 0) {
     usage("--flow: a flow is a whole number of messages. Fix: give a multiple of --message");
+  }
+  if (!is_possible(plan_of(scenario, choice))) {
+    usage(
+        "--rtt: cables of this --rate need longer to send a packet and its acknowledgement. Fix: "
+        "give a larger --rtt or --rate");
   }
 }
 

@@ -71,10 +71,10 @@ struct Scenario {
 };
 
 std::span<const Scenario> scenarios();
-// Returns the shortest round trip that cables of this rate allow.
-Duration least_rtt(const Scenario& scenario, const Choice& choice);
 // Returns the scenario's plan, with lanes for hosts and a duration for flows that end.
 Plan plan_of(const Scenario& scenario, const Choice& choice);
+// Returns false if a packet and its acknowledgement are sent for longer than the round trip.
+bool is_possible(const Plan& plan);
 
 // The largest payload of a packet, and the bytes of such a packet of a write on the line: with
 // RTPH, BTAH, MAETAH, TVETAH and ICRC.

@@ -134,6 +134,7 @@ uint32_t Hosts::free_cna(const Place& at) const {
 uint32_t Hosts::free_cna_from(uint32_t least, const Place& at) const {
   const uint32_t choices = settings_.last_cna + 1 - least;
   const auto first = static_cast<uint32_t>(HashPlace()(at) % choices);
+  // One of them is free if they are more than the ports.
   for (uint32_t i = 0; i < std::min(choices, ports() + 1); ++i) {
     const uint32_t cna = least + (first + i) % choices;
     if (!by_cna_.contains(cna)) return cna;

@@ -32,7 +32,7 @@ constexpr std::string_view screen =
   --rtt US          the round trip without queues, in microseconds, for --cc      (1000)
   --mark BYTES      mark packets behind more bytes than these (ECN)               (never)
   --queue BYTES     the longest queue of one lane of a port                       (256K)
-  --buffer BYTES    the memory of all queues together; one gets what others leave free  (4M)
+  --buffer BYTES    the memory of all queues, of which one has at most half      (4M)
   --lanes N         virtual lanes of each port: of a packet's SL; the highest one sends  (1)
   --lease S         forget a device that was silent for so long                   (5)
   --interval S      print a report every S seconds, not only at the end
@@ -147,19 +147,19 @@ void read_trunks(const std::vector<std::string>& words, const CnaRange& own,
   }
 }
 
-// Refuses what no packet could pass, and rates that port meters cannot name.
+// Refuses queues that no full packet fits into, and rates that port meters cannot express.
 void check(const Forwarder::Settings& settings) {
   uint64_t least_rate = std::min(settings.port.bytes_per_second, settings.trunk_rate);
   for (const auto& [cna, rate] : settings.rates) least_rate = std::min(least_rate, rate);
   if (settings.fabric.meter != "none" &&
       static_cast<double>(least_rate) < congestion::code_zero_rate) {
     usage(
-        "--rate, --line, --trunk-rate: --cc names no rates below 10 Mb/s. Fix: give at least "
+        "--rate, --line, --trunk-rate: port meters need 10 Mb/s or more. Fix: give at least "
         "10Mbit, or --cc none");
   }
   for (const uint64_t bytes : {settings.port.queue_bytes, settings.fabric.buffer_bytes}) {
     if (bytes < settings.fabric.packet_bytes) {
-      usage(fmt::format("--queue, --buffer: less than a packet has. Fix: give at least {}",
+      usage(fmt::format("--queue, --buffer: a packet may be larger. Fix: give at least {}",
                         settings.fabric.packet_bytes));
     }
   }
@@ -216,7 +216,7 @@ Options parse_options(int count, char** arguments) {
   if (settings.trunk_rate == 0) settings.trunk_rate = settings.port.bytes_per_second;
   settings.hosts.lease = std::chrono::seconds(lease_seconds);
   settings.fabric.meter = meter->name;
-  settings.fabric.share = 1;
+  settings.fabric.share = 1;  // so that the queues of one port leave memory for those of others
   check(settings);
   settings.fabric.base_rtt = std::chrono::microseconds(rtt_us);
   // Each packet has a slot of its own size in memory that is touched only when it is used.

@@ -245,22 +245,41 @@ TEST_CASE("a link is refused if no switch answers, or if the device below is not
   }
 }
 
-TEST_CASE("datagrams that do not come from the switch are counted, and not handed on") {
-  RunningSwitch running;
-  PortPair ports(running.device(), running.device());
+// Sends a datagram to the second port, which must count it and hand nothing on.
+void check_counted(PortPair& ports, int from, std::span<const std::byte> datagram) {
   SocketAddress at;
   socklen_t length = sizeof at;
   REQUIRE(getsockname(ports.b->descriptors()[0], &at.any, &length) == 0);
-  const int outside = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  std::array<std::byte, 60> forged{std::byte{0x70}, std::byte{1}};
-  REQUIRE(sendto(outside, forged.data(), forged.size(), 0, &at.any, length) == 60);
-  close(outside);
+  const auto bytes = static_cast<ssize_t>(datagram.size());
+  REQUIRE(sendto(from, datagram.data(), datagram.size(), 0, &at.any, length) == bytes);
   const Time until = ports.now() + std::chrono::seconds(2);
   while (ports.now() < until && ports.b->counters().malformed == 0) {
     RxFrame frame{};
     REQUIRE(ports.b->receive({&frame, 1}, ports.now()) == 0);
   }
   CHECK(ports.b->counters().malformed == 1);
+  CHECK(ports.b->counters().frames_received == 0);
+}
+
+TEST_CASE("datagrams that do not come from the switch are counted, and not handed on") {
+  RunningSwitch running;
+  PortPair ports(running.device(), running.device());
+  const int outside = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const std::array<std::byte, 60> forged{std::byte{0x70}, std::byte{1}};
+  check_counted(ports, outside, forged);
+  close(outside);
+}
+
+TEST_CASE("packets for another device, or of none, are counted, and not handed on") {
+  RunningSwitch running;
+  PortPair ports(running.device("cna=1"), running.device("cna=2"));
+  const bool for_another = GENERATE(true, false);
+  std::array<std::byte, 60> packet{};
+  const std::span<std::byte> head(packet);
+  LinkWord{}.emit(head.first<LinkWord::size>());
+  Cna24Nth{.source = for_another ? 1u : 0u, .destination = for_another ? 3u : 2u}.emit(
+      head.subspan<LinkWord::size, Cna24Nth::size>());
+  check_counted(ports, running.socket(), packet);
 }
 
 }  // namespace

@@ -26,6 +26,8 @@ class RunningSwitch {
   }
 
   Endpoint at() const { return port_->facts().self; }
+  // The socket at that address.
+  int socket() const { return port_->descriptors()[0]; }
   // Returns the device string of a device that attaches to the switch.
   std::string device(const std::string& options = "") const {
     const std::string at = to_string(this->at());

@@ -337,6 +337,24 @@ TEST_CASE("the meter of a port marks packets as congested, at a host's port as t
   }
 }
 
+TEST_CASE("meters reckon with full packets, which are smaller than the largest that is accepted") {
+  for (const char* meter : {"caqm_r", "caqm_w"}) {
+    INFO(meter);
+    const auto outcome = [&](uint32_t largest, uint32_t full) {
+      Switch at = switch_with_trunk({.ports = 4,
+                                     .addresses = 20,
+                                     .packet_bytes = largest,
+                                     .full_packet_bytes = full,
+                                     .meter = meter,
+                                     .seed = 1});
+      overload(at, 2);
+      return at.counters(1, 0).congested;
+    };
+    CHECK(outcome(9216, 4096) == outcome(4096, 0));
+    CHECK(outcome(9216, 0) != outcome(4096, 0));
+  }
+}
+
 TEST_CASE("a switch takes away answers that a host forged, and keeps those of switches") {
   const congestion::Signal forged{
       .congested = true, .last_hop = true, .hint = 7, .switch_queue = 9};
