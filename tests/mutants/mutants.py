@@ -24,8 +24,8 @@ CORES = len(os.sched_getaffinity(0))
 TARGETS = ["packet_scripts", "loss_tests", "memory_tests", "gate_tests", "order_tests",
            "settle_tests", "control_tests", "fabric_tests", "forged_hints", "swarm"]
 DPDK, VERBS = "drivers/dpdk/", "drivers/verbs/"  # Tested where their kits are installed.
-# Only this program uses the verbs driver, which no other test would notice.
-VERBS_TESTS = {"build": {"targets": ["verbs_tests"]}, "run": {"chosen": ["-R", "^verbs_tests$"]}}
+# Only this program uses the verbs driver.
+VERBS_TARGETS = ["verbs_tests"]
 
 
 def mutants():
@@ -62,13 +62,18 @@ def copy_tree(to):
         shutil.copy2(ROOT / name, target)
 
 
-def build(tree, jobs, targets=TARGETS):
+def targets_of(path):
+    return VERBS_TARGETS if path.startswith(VERBS) else TARGETS
+
+
+def build(tree, jobs, targets):
     return run(["cmake", "--build", "build/dev", "-j", str(jobs), "--target", *targets], tree,
                BUILD_LIMIT_S)
 
 
-def tests_pass(tree, limit, chosen=("-L", "kill")):
+def tests_pass(tree, limit, targets):
     """Returns None if they took too long, which counts as noticed."""
+    chosen = ["-L", "kill"] if targets is TARGETS else ["-R", "^(%s)$" % "|".join(targets)]
     try:
         done = run(["ctest", "--preset", "dev", *chosen], tree, limit)
     except subprocess.TimeoutExpired:
@@ -83,9 +88,9 @@ def try_one(tree, jobs, limit, number, path, is_now, must_not):
     started = time.monotonic()
     file.write_text(good.replace(is_now, must_not))
     verdict = "does not compile"
-    tests = VERBS_TESTS if path.startswith(VERBS) else {}
-    if build(tree, jobs, **tests.get("build", {})).returncode == 0:
-        passed = tests_pass(tree, limit, **tests.get("run", {}))
+    targets = targets_of(path)
+    if build(tree, jobs, targets).returncode == 0:
+        passed = tests_pass(tree, limit, targets)
         verdict = {True: "SURVIVES", False: "killed", None: "killed (hangs)"}[passed]
     file.write_text(good)
     print("%-16s %3.0f s  %s:%d  %s  ->  %s" % (
@@ -96,19 +101,20 @@ def try_one(tree, jobs, limit, number, path, is_now, must_not):
 def make_tree(tree):
     """Builds a copy of the code. Returns how long tests may take there."""
     copy_tree(tree)
-    if run(["cmake", "--preset", "dev"], tree, 300).returncode or build(tree, CORES).returncode:
+    if (run(["cmake", "--preset", "dev"], tree, 300).returncode
+            or build(tree, CORES, TARGETS).returncode):
         sys.exit("the copy does not build. Fix: what the build of the tree says")
     started = time.monotonic()
-    if not tests_pass(tree, BUILD_LIMIT_S):
+    if not tests_pass(tree, BUILD_LIMIT_S, TARGETS):
         sys.exit("the tests fail on the code as it is. Fix: ctest --preset dev -L kill")
     return max(LIMIT_S, SLOWNESS * (time.monotonic() - started))
 
 
 def try_here(tree, limit, chosen, jobs):
     """Tries the mutants in this tree, one by one. Returns how many survive."""
-    for driver, targets in ((DPDK, TARGETS), (VERBS, VERBS_TESTS["build"]["targets"])):
+    for driver in (DPDK, VERBS):
         wanted = any(mutant[2].startswith(driver) for mutant in chosen)
-        if wanted and (build(tree, jobs, targets).returncode
+        if wanted and (build(tree, jobs, targets_of(driver)).returncode
                        or not list((tree / "build/dev" / driver).glob("*.so"))):
             print("skipped: mutants of %s, whose kit is not installed" % driver)
             chosen = [mutant for mutant in chosen if not mutant[2].startswith(driver)]

@@ -4,7 +4,7 @@
 #include "tests/catch.h"
 #include "tests/drivers/ports.h"
 #include "tests/fresh_seed.h"
-#include "tests/verbs/soft_adapter.h"
+#include "tests/verbs/soft_adapters.h"
 
 namespace urma::test {
 namespace {
@@ -26,9 +26,9 @@ Packet front(uint16_t service) {
 }
 
 TEST_CASE("any bytes may arrive: they are counted or handed up, and no buffer is lost") {
-  const SoftAdapter adapter;
+  const soft::OnlyAdapter adapter;
   PortPair ports(first, second);
-  const uint32_t pair = fabric::receiving_pairs().front();
+  const uint32_t pair = soft::receiving_pairs().front();
   Prng prng(fresh_seed());
   uint64_t handed = 0;
   uint64_t right = 0;
@@ -41,11 +41,11 @@ TEST_CASE("any bytes may arrive: they are counted or handed up, and no buffer is
       bytes[prng.below(bytes.size())] ^= std::byte(1 + prng.below(255));
     }
     const bool routed = prng.below(8) != 0;
-    REQUIRE(fabric::deliver({.from = ipv4(10, 9, 0, uint8_t(prng.below(255))),
-                             .from_pair = static_cast<uint32_t>(prng.below(30)),
-                             .to_pair = pair,
-                             .bytes = bytes,
-                             .routed = routed}));
+    REQUIRE(soft::deliver({.from = ipv4(10, 9, 0, uint8_t(prng.below(255))),
+                           .from_pair = static_cast<uint32_t>(prng.below(30)),
+                           .to_pair = pair,
+                           .bytes = bytes,
+                           .routed = routed}));
     right += routed && bytes.size() > 8 && bytes[0] == begin[0] && bytes[1] == begin[1] &&
              (bytes[2] | bytes[3]) != std::byte{0};
     std::array<RxFrame, 4> frames;
@@ -63,9 +63,9 @@ TEST_CASE("any bytes may arrive: they are counted or handed up, and no buffer is
 }
 
 TEST_CASE("a datagram that names another's service does not change where packets to it go") {
-  const SoftAdapter adapter;
+  const soft::OnlyAdapter adapter;
   PortPair ports(first, second);
-  const auto pairs = fabric::receiving_pairs();
+  const auto pairs = soft::receiving_pairs();
   REQUIRE(pairs.size() == 2);
   const auto reaches_second = [&](unsigned seed) {
     REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(300, seed)));
@@ -75,7 +75,7 @@ TEST_CASE("a datagram that names another's service does not change where packets
   Packet forged = front(5002);
   forged.resize(100, std::byte{1});
   for (unsigned i = 0; i < 20; ++i) {
-    CHECK(fabric::deliver(
+    CHECK(soft::deliver(
         {.from = ipv4(10, 9, 0, 1), .from_pair = 12345, .to_pair = pairs[0], .bytes = forged}));
     CHECK(receive_packets(ports, *ports.a, 1, 5s).size() == 1);
     CHECK(reaches_second(i));

@@ -7,12 +7,12 @@
 #include "base/prng.h"
 #include "tests/api/helpers.h"
 #include "tests/fresh_seed.h"
-#include "tests/verbs/soft_adapter.h"
+#include "tests/verbs/soft_adapters.h"
 
 namespace urma::test {
 namespace {
 
-using fabric::Failure;
+using soft::Failure;
 
 // Two devices of one adapter, with traffic of sends, immediates and fetch-adds between them.
 class Traffic {
@@ -34,15 +34,28 @@ class Traffic {
   Side& owner() { return *owner_; }
   RemoteSegment segment() const { return there_.segment; }
 
-  // Posts one work of each kind, and waits until all three have completed.
-  void run_once() {
-    const uint64_t number = ++rounds_;
-    const auto message = std::as_bytes(std::span(&number, 1));
+  // Posts one work of each kind.
+  void begin() {
+    ++rounds_;
+    const auto message = std::as_bytes(std::span(&rounds_, 1));
     const Work works[] = {fetch_add(there_.segment, 0, 1), send(message, there_.jetty),
-                          write(message, there_.segment, 8).to(there_.jetty).immediate(number)};
+                          write(message, there_.segment, 8).to(there_.jetty).immediate(rounds_)};
     for (const Work& work : works) REQUIRE(user_->jetty.post(work) == 1);
-    for (const Completion& done : collect(user_->jetty, std::size(works))) note(done);
+  }
+  // Lets both devices do some of that, so that packets of it are on their way.
+  void poll() {
+    std::array<Completion, 4> some;
+    const size_t count = user_->jetty.poll(some);
+    for (const Completion& done : std::span(some).first(count)) note(done);
+  }
+  // Waits until everything that was posted has completed.
+  void finish() {
+    for (const Completion& done : collect(user_->jetty, 3 * rounds_ - completed_)) note(done);
     take_arrivals();
+  }
+  void run_once() {
+    begin();
+    finish();
   }
   // Takes what has arrived, and posts its buffer again.
   void take_arrivals() {
@@ -92,49 +105,50 @@ class Traffic {
 };
 
 TEST_CASE("queue pairs fail a thousand times under sends, immediates and atomics: nothing twice") {
-  const SoftAdapter adapter;
+  const soft::OnlyAdapter adapter;
   {
     Traffic traffic;
     Prng prng(fresh_seed());
     for (int failures = 0; failures < 1000; ++failures) {
-      for (uint64_t n = prng.below(4); n > 0; --n) traffic.run_once();
-      CHECK(fabric::fail_queue_pairs("soft0", Failure::reported) == 2);
-      traffic.run_once();
+      traffic.begin();
+      for (uint64_t n = prng.below(4); n > 0; --n) traffic.poll();
+      CHECK(soft::fail_queue_pairs("soft0", Failure::reported) == 2);
+      traffic.finish();
     }
     traffic.check();
     CHECK(traffic.unknown() == 0);
   }
-  CHECK(fabric::objects() == 0);
+  CHECK(soft::objects() == 0);
 }
 
 TEST_CASE("a queue pair that fails without saying so, as those of rxe do, is found and reset") {
-  const SoftAdapter adapter;
+  const soft::OnlyAdapter adapter;
   Traffic traffic({.operation_timeout = 10s});
   for (int failures = 0; failures < 3; ++failures) {
     traffic.run_once();
     std::this_thread::sleep_for(50ms);  // nothing is left to be sent, or acknowledged
-    fabric::fail_queue_pairs("soft0", Failure::silent);
+    soft::fail_queue_pairs("soft0", Failure::silent);
     traffic.run_once();
   }
   traffic.check();
 }
 
 TEST_CASE("datagrams are lost, and sent late: nothing twice") {
-  const SoftAdapter adapter;
+  const soft::OnlyAdapter adapter;
   Traffic traffic;
-  fabric::lose(0.1);
-  fabric::send_late(GENERATE(0, 3, 20));
+  soft::lose(0.1);
+  soft::send_late(GENERATE(0, 3, 20));
   for (int i = 0; i < 300; ++i) traffic.run_once();
-  fabric::lose(0);
+  soft::lose(0);
   traffic.check();
 }
 
 TEST_CASE("works end when the adapter is removed under them, and the devices close") {
-  const SoftAdapter adapter;
+  const soft::OnlyAdapter adapter;
   {
     Traffic traffic({.operation_timeout = 500ms});
     traffic.run_once();
-    fabric::remove("soft0");
+    soft::remove("soft0");
     const auto bytes = bytes_like(4096);
     constexpr size_t count = 5;
     for (size_t i = 0; i < count; ++i) {
@@ -144,11 +158,11 @@ TEST_CASE("works end when the adapter is removed under them, and the devices clo
     CHECK(done.size() == count);
     for (const Completion& one : done) CHECK_FALSE(one.ok());
   }
-  CHECK(fabric::objects() == 0);
+  CHECK(soft::objects() == 0);
 }
 
 TEST_CASE("a device that restarts at its address has another queue pair, and is reached") {
-  const SoftAdapter adapter;
+  const soft::OnlyAdapter adapter;
   {
     Device here = open("verbs:soft0?service=5002").value();
     auto jetty = here.jetty().value();
@@ -161,11 +175,11 @@ TEST_CASE("a device that restarts at its address has another queue pair, and is 
       CHECK(same(memory.bytes().first(bytes.size()), bytes));
     }
   }
-  CHECK(fabric::objects() == 0);
+  CHECK(soft::objects() == 0);
 }
 
 TEST_CASE("data is sent from registered memory only as far as that reaches") {
-  const SoftAdapter adapter;
+  const soft::OnlyAdapter adapter;
   Device there = open("verbs:soft0?service=5001", {.threads = Threads::served}).value();
   const Segment target = there.allocate(1 << 16).value();
   Device here = open("verbs:soft0?service=5002").value();
@@ -178,14 +192,14 @@ TEST_CASE("data is sent from registered memory only as far as that reaches") {
 }
 
 TEST_CASE("a device that was closed is unreachable in time") {
-  const SoftAdapter adapter;
+  const soft::OnlyAdapter adapter;
   std::string descriptor;
   {
     Device gone = open("verbs:soft0?service=5001").value();
     descriptor = gone.allocate(4096).value().descriptor();
   }
   Device here = open("verbs:soft0?service=5002", {.operation_timeout = 300ms}).value();
-  fabric::mute_manager(GENERATE(false, true));
+  soft::mute_manager(GENERATE(false, true));
   auto jetty = here.jetty().value();
   const auto remote = here.import(descriptor).value();
   CHECK(run_one(jetty, write(bytes_like(100), remote.segment)).status == Status::peer_unreachable);

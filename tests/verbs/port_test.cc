@@ -2,31 +2,27 @@
 
 #include "tests/catch.h"
 #include "tests/drivers/ports.h"
-#include "tests/verbs/soft_adapter.h"
+#include "tests/verbs/soft_adapters.h"
 
 namespace urma::test {
 namespace {
 
 using namespace std::chrono_literals;
-using fabric::Failure;
+using soft::Failure;
 
 // Two ports of two adapters, of which one can fail alone.
 struct TwoAdapters {
-  SoftAdapter first;
-  PortPair ports;
+  struct Both : soft::OnlyAdapter {
+    Both() { soft::plug_in({.name = "soft1", .addresses = {ipv4(10, 9, 0, 2)}}); }
+  };
+  Both adapters;
+  PortPair ports{"verbs:soft0", "verbs:soft1"};
 
-  TwoAdapters() : ports(opened("soft0"), opened("soft1")) {}
   bool reaches(unsigned seed) {
     const Packet packet = packet_of(300, seed);
     if (!send_packet(ports, *ports.a, ports.b->facts().self, packet)) return false;
     const auto arrived = receive_packets(ports, *ports.b, 1, 5s);
     return arrived.size() == 1 && arrived[0] == packet;
-  }
-
- private:
-  static std::string opened(const std::string& name) {
-    if (name == "soft1") fabric::plug_in({.name = name, .addresses = {ipv4(10, 9, 0, 2)}});
-    return "verbs:" + name;
   }
 };
 
@@ -35,7 +31,7 @@ TEST_CASE("a port finds a queue pair that has failed silently when it sends, and
   PortPair& ports = both.ports;
   for (unsigned i = 0; i < 20; ++i) {
     REQUIRE(both.reaches(i));
-    CHECK(fabric::fail_queue_pairs("soft0", Failure::silent) == 1);
+    CHECK(soft::fail_queue_pairs("soft0", Failure::silent) == 1);
     REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(100, i)));
     CHECK(ports.a->settled() == 2 * (i + 1));
   }
@@ -46,7 +42,7 @@ TEST_CASE("a frame settles when the adapter has read it, and not before") {
   TwoAdapters both;
   PortPair& ports = both.ports;
   REQUIRE(both.reaches(0));
-  fabric::send_late(10);
+  soft::send_late(10);
   for (unsigned i = 0; i < 4; ++i) {
     REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(2000, i)));
   }
@@ -66,7 +62,7 @@ TEST_CASE("a buffer that the engine holds is not received into, although the que
   REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, kept));
   RxFrame frame;
   REQUIRE(ports.b->receive({&frame, 1}, ports.now()) == 1);
-  CHECK(fabric::fail_queue_pairs("soft1", Failure::reported) == 1);
+  CHECK(soft::fail_queue_pairs("soft1", Failure::reported) == 1);
   CHECK(receive_packets(ports, *ports.b, 1, 100ms).empty());  // the event comes by a thread
   for (unsigned i = 0; i < 3000; ++i) REQUIRE(both.reaches(i));
   CHECK(std::ranges::equal(std::span(frame.data, frame.bytes), kept));

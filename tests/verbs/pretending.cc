@@ -1,12 +1,12 @@
 // The calls of the data path, for counting the instructions of the driver alone.
 
-#include "tests/verbs/soft_fabric.h"
+#include "tests/verbs/soft_objects.h"
 
-namespace urma::test::fabric {
+namespace urma::test::soft {
 namespace {
 
-constexpr size_t most_buffers = 1 << 16;  // that are posted while instructions are counted
-constexpr uint32_t datagram_bytes = 40 + 8 + 64;
+constexpr size_t most_buffers = 1 << 16;          // that are posted while instructions are counted
+constexpr uint32_t datagram_bytes = 40 + 8 + 64;  // GRH, front, packet
 
 int post_send(ibv_qp* to, ibv_send_wr* works, ibv_send_wr**) {
   auto& pair = static_cast<SoftPair&>(*to);
@@ -57,4 +57,4 @@ void only_pretend() {
   }
 }
 
-}  // namespace urma::test::fabric
+}  // namespace urma::test::soft

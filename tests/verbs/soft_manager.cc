@@ -8,9 +8,9 @@
 #include <cstring>
 
 #include "base/socket_address.h"
-#include "tests/verbs/soft_fabric.h"
+#include "tests/verbs/soft_objects.h"
 
-namespace urma::test::fabric {
+namespace urma::test::soft {
 
 void SoftEvents::add(SoftId& id, rdma_cm_event_type type, int status, const rdma_ud_param& found) {
   rdma_cm_event event{};
@@ -49,23 +49,19 @@ SoftId* new_id(rdma_event_channel* channel) {
 }
 
 }  // namespace
-}  // namespace urma::test::fabric
+}  // namespace urma::test::soft
 
-using namespace urma::test::fabric;
+using namespace urma::test::soft;
 
 extern "C" {
 
 rdma_event_channel* rdma_create_event_channel() {
-  const std::lock_guard lock(Fabric::the().mutex);
-  ++Fabric::the().others;
-  auto* const channel = new SoftEvents{};
+  auto* const channel = Fabric::the().made(new SoftEvents{});
   channel->fd = channel->signals.fd();
   return channel;
 }
 void rdma_destroy_event_channel(rdma_event_channel* channel) {
-  const std::lock_guard lock(Fabric::the().mutex);
-  --Fabric::the().others;
-  delete static_cast<SoftEvents*>(channel);
+  Fabric::the().ended(static_cast<SoftEvents*>(channel));
 }
 
 int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** out, void*, rdma_port_space) {

@@ -5,15 +5,15 @@
 #include <cstring>
 
 #include "base/bits.h"
-#include "tests/verbs/soft_fabric.h"
+#include "tests/verbs/soft_objects.h"
 
-namespace urma::test::fabric {
+namespace urma::test::soft {
 namespace {
 
 using Lock = std::lock_guard<std::mutex>;
 constexpr size_t header_bytes = 40;
 
-// Returns what an object is destroyed with: its kind, and null if there is none.
+// Returns the object behind what the driver knows.
 template <class Soft, class Base>
 Soft& soft(Base* base) {
   return static_cast<Soft&>(*base);
@@ -124,7 +124,7 @@ int post_send(ibv_qp* to, ibv_send_wr* works, ibv_send_wr** refused) {
     if (pair.sends.size() >= pair.room.max_send_wr) return ENOMEM;
     if (!pair.owner().adapter().removed) pair.sends.push_back(take(*work));
   }
-  while (Fabric::the().held == 0 && !pair.sends.empty()) carry_first(pair);
+  while (Fabric::the().late_polls == 0 && !pair.sends.empty()) carry_first(pair);
   return 0;
 }
 
@@ -145,7 +145,7 @@ int poll_cq(ibv_cq* from, int most, ibv_wc* out) {
   auto& queue = soft<SoftQueue>(from);
   for (SoftPair* pair : Fabric::the().pairs) {
     if (pair->send_cq != from || pair->sends.empty()) continue;
-    if (++pair->polls % std::max<size_t>(Fabric::the().held, 1) == 0) carry_first(*pair);
+    if (++pair->polls % std::max<size_t>(Fabric::the().late_polls, 1) == 0) carry_first(*pair);
   }
   int count = 0;
   for (; count < most && !queue.completions.empty(); ++count) {
@@ -237,7 +237,7 @@ bool Fabric::deliver(const Forged& datagram, uint32_t key) {
   return true;
 }
 
-// ---- fabric.h
+// ---- soft_adapters.h
 
 void plug_in(const AdapterFacts& facts) {
   const Lock lock(Fabric::the().mutex);
@@ -252,7 +252,7 @@ void clear() {
   const Lock lock(all.mutex);
   all.devices.clear();
   all.loss = 0;
-  all.held = 0;
+  all.late_polls = 0;
   all.muted = false;
 }
 
@@ -286,7 +286,7 @@ void lose(double share) {
 
 void send_late(size_t polls) {
   const Lock lock(Fabric::the().mutex);
-  Fabric::the().held = polls;
+  Fabric::the().late_polls = polls;
 }
 
 void mute_manager(bool muted) {
@@ -316,11 +316,11 @@ size_t objects() {
   return all.contexts.size() + all.pairs.size() + all.memories.size() + all.ids.size() + all.others;
 }
 
-}  // namespace urma::test::fabric
+}  // namespace urma::test::soft
 
 // ---- libibverbs
 
-using namespace urma::test::fabric;
+using namespace urma::test::soft;
 
 // Macros of the header, whose functions are defined here.
 #undef ibv_query_port
@@ -415,16 +415,9 @@ int ibv_get_async_event(ibv_context* context, ibv_async_event* out) {
 void ibv_ack_async_event(ibv_async_event*) {}
 
 ibv_pd* ibv_alloc_pd(ibv_context* context) {
-  const std::lock_guard lock(Fabric::the().mutex);
-  ++Fabric::the().others;
-  return new ibv_pd{.context = context, .handle = 0};
+  return Fabric::the().made(new ibv_pd{.context = context, .handle = 0});
 }
-int ibv_dealloc_pd(ibv_pd* domain) {
-  const std::lock_guard lock(Fabric::the().mutex);
-  --Fabric::the().others;
-  delete domain;
-  return 0;
-}
+int ibv_dealloc_pd(ibv_pd* domain) { return Fabric::the().ended(domain); }
 
 ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, size_t bytes, int access) {
   Fabric& all = Fabric::the();
@@ -455,18 +448,13 @@ int ibv_dereg_mr(ibv_mr* memory) {
 }
 
 ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
-  const std::lock_guard lock(Fabric::the().mutex);
-  ++Fabric::the().others;
-  auto* const channel = new SoftChannel{};
+  auto* const channel = Fabric::the().made(new SoftChannel{});
   channel->context = context;
   channel->fd = channel->signals.fd();
   return channel;
 }
 int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
-  const std::lock_guard lock(Fabric::the().mutex);
-  --Fabric::the().others;
-  delete static_cast<SoftChannel*>(channel);
-  return 0;
+  return Fabric::the().ended(static_cast<SoftChannel*>(channel));
 }
 int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** queue, void**) {
   const std::lock_guard lock(Fabric::the().mutex);
@@ -484,21 +472,17 @@ void ibv_ack_cq_events(ibv_cq* queue, unsigned count) {
 }
 
 ibv_cq* ibv_create_cq(ibv_context* context, int room, void*, ibv_comp_channel* channel, int) {
-  const std::lock_guard lock(Fabric::the().mutex);
-  ++Fabric::the().others;
-  auto* const queue = new SoftQueue{};
+  auto* const queue = Fabric::the().made(new SoftQueue{});
   queue->context = context;
   queue->channel = channel;
   queue->cqe = room;
   return queue;
 }
 int ibv_destroy_cq(ibv_cq* queue) {
-  const std::lock_guard lock(Fabric::the().mutex);
+  auto* const one = static_cast<SoftQueue*>(queue);
   // The real function would wait for ever.
-  if (static_cast<SoftQueue*>(queue)->unacknowledged != 0) std::abort();
-  --Fabric::the().others;
-  delete static_cast<SoftQueue*>(queue);
-  return 0;
+  if (one->unacknowledged != 0) std::abort();
+  return Fabric::the().ended(one);
 }
 
 ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
@@ -556,18 +540,11 @@ int ibv_query_qp(ibv_qp* pair, ibv_qp_attr* out, int, ibv_qp_init_attr*) {
 }
 
 ibv_ah* ibv_create_ah(ibv_pd* domain, ibv_ah_attr* attributes) {
-  const std::lock_guard lock(Fabric::the().mutex);
-  ++Fabric::the().others;
-  auto* const handle = new SoftHandle{};
+  auto* const handle = Fabric::the().made(new SoftHandle{});
   handle->context = domain->context;
   handle->attributes = *attributes;
   return handle;
 }
-int ibv_destroy_ah(ibv_ah* handle) {
-  const std::lock_guard lock(Fabric::the().mutex);
-  --Fabric::the().others;
-  delete static_cast<SoftHandle*>(handle);
-  return 0;
-}
+int ibv_destroy_ah(ibv_ah* handle) { return Fabric::the().ended(static_cast<SoftHandle*>(handle)); }
 
 }  // extern "C"

@@ -1,6 +1,6 @@
 #pragma once
 
-// The objects behind the functions of libibverbs and librdmacm. `fabric.h` is for tests.
+// The objects behind the functions of libibverbs and librdmacm. `soft_adapters.h` is for tests.
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "base/prng.h"
-#include "tests/verbs/fabric.h"
+#include "tests/verbs/soft_adapters.h"
 #include "urma/core/endpoint.h"
 
-namespace urma::test::fabric {
+namespace urma::test::soft {
 
 // A descriptor that is readable while something waits.
 class Signals {
@@ -119,7 +119,7 @@ struct SoftEvents : rdma_event_channel {
 };
 inline SoftEvents& SoftId::events() const { return static_cast<SoftEvents&>(*channel); }
 
-// All of it. The function that uses it holds the mutex.
+// All of it. The function that uses it holds the mutex, except for `made` and `ended`.
 struct Fabric {
   std::mutex mutex;
   std::list<SoftDevice> devices;
@@ -132,7 +132,7 @@ struct Fabric {
   uint32_t next_key = 1000;
   uint16_t next_service = 40000;
   double loss = 0;
-  size_t held = 0;
+  size_t late_polls = 0;  // send_late
   bool muted = false;
   Prng prng{1};
 
@@ -142,6 +142,21 @@ struct Fabric {
   // Puts the pair into the error state.
   void fail(SoftPair& pair, Failure how);
   bool deliver(const Forged& datagram, uint32_t key);
+
+  // Counts a new object that is in none of the lists, and ends one.
+  template <class Object>
+  Object* made(Object* object) {
+    const std::lock_guard lock(mutex);
+    ++others;
+    return object;
+  }
+  template <class Object>
+  int ended(Object* object) {
+    const std::lock_guard lock(mutex);
+    --others;
+    delete object;
+    return 0;
+  }
 };
 
-}  // namespace urma::test::fabric
+}  // namespace urma::test::soft

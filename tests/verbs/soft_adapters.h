@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,8 +11,9 @@
 // RDMA adapters that exist in this process only, with one network between them. A program that
 // contains them defines the functions of libibverbs and librdmacm (soft_verbs.cc, soft_manager.cc),
 // so the driver's shared object, as it is built for users, runs on them. They are as strict as
-// hardware, and fail on demand. Every function may be called by any thread.
-namespace urma::test::fabric {
+// hardware, and fail on demand. `Soft` and `soft` stand for these imitations. Every function may be
+// called by any thread.
+namespace urma::test::soft {
 
 enum class Link : uint8_t { infiniband, roce, iwarp };
 
@@ -68,7 +68,17 @@ std::vector<uint32_t> receiving_pairs();
 // programs that count instructions, with one thread for all ports.
 void only_pretend();
 
-// How many objects of adapters there are: contexts, memory, queue pairs, handles and so on.
+// Returns how many objects of adapters there are: contexts, memory, queue pairs, and so on.
 size_t objects();
 
-}  // namespace urma::test::fabric
+// The only adapter, which is called soft0, for as long as this lives.
+struct OnlyAdapter {
+  explicit OnlyAdapter(const AdapterFacts& facts = {.addresses = {ipv4(10, 9, 0, 1)}}) {
+    clear();
+    plug_in(facts);
+  }
+  OnlyAdapter(const OnlyAdapter&) = delete;
+  ~OnlyAdapter() { clear(); }
+};
+
+}  // namespace urma::test::soft
