@@ -15,6 +15,8 @@
 namespace urma::drivers::verbs {
 namespace {
 
+constexpr int most_resets = 8;
+
 size_t poll_queue(ibv_cq* queue, std::span<ibv_wc> out) {
   const int count = ibv_poll_cq(queue, static_cast<int>(out.size()), out.data());
   return count < 0 ? SIZE_MAX : static_cast<size_t>(count);
@@ -78,10 +80,14 @@ bool DatagramQueue::start() {
   return ibv_modify_qp(pair_.get(), &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0;
 }
 
+// The queue pair may fail again before it has started: that does not mean that the adapter is gone.
 bool DatagramQueue::reset() {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RESET;
-  return ibv_modify_qp(pair_.get(), &attributes, IBV_QP_STATE) == 0 && start();
+  for (int tries = 0; tries < most_resets; ++tries) {
+    if (ibv_modify_qp(pair_.get(), &attributes, IBV_QP_STATE) == 0 && start()) return true;
+  }
+  return false;
 }
 
 int DatagramQueue::send(ibv_send_wr& works) const {

@@ -38,6 +38,29 @@ TEST_CASE("a port finds a queue pair that has failed silently when it sends, and
   CHECK(both.reaches(20));
 }
 
+TEST_CASE("a queue pair that fails again while it is reset is reset again") {
+  TwoAdapters both;
+  PortPair& ports = both.ports;
+  REQUIRE(both.reaches(0));
+  soft::fail_starts(3);
+  CHECK(soft::fail_queue_pairs("soft0", Failure::silent) == 1);
+  REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(100, 1)));
+  CHECK(both.reaches(1));
+}
+
+TEST_CASE("a port whose queue pair never starts again loses packets, and settles them") {
+  TwoAdapters both;
+  PortPair& ports = both.ports;
+  REQUIRE(both.reaches(0));
+  soft::fail_starts(1000);
+  CHECK(soft::fail_queue_pairs("soft0", Failure::silent) == 1);
+  for (unsigned i = 1; i <= 1000; ++i) {
+    REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(100, i)));
+    CHECK(ports.a->settled() == i + 1);
+  }
+  CHECK(ports.a->counters().send_failures >= 998);
+}
+
 TEST_CASE("a frame settles when the adapter has read it, and not before") {
   TwoAdapters both;
   PortPair& ports = both.ports;

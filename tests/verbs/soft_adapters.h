@@ -42,6 +42,9 @@ enum class Failure : uint8_t { reported, silent };
 // All queue pairs of this adapter fail. Returns how many there are.
 size_t fail_queue_pairs(const std::string& name, Failure how);
 
+// The next queue pairs that are to start fail meanwhile, so many times.
+void fail_starts(size_t times);
+
 // The next datagrams are lost, each with this probability.
 void lose(double share);
 // Works are sent late, as by a slow adapter, which reads their memory then: one of them each time

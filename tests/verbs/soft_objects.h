@@ -134,6 +134,7 @@ struct Fabric {
   double loss = 0;
   size_t late_polls = 0;  // send_late
   bool muted = false;
+  size_t failing_starts = 0;
   Prng prng{1};
 
   static Fabric& the();

@@ -254,6 +254,7 @@ void clear() {
   all.loss = 0;
   all.late_polls = 0;
   all.muted = false;
+  all.failing_starts = 0;
 }
 
 void remove(const std::string& name) {
@@ -277,6 +278,11 @@ size_t fail_queue_pairs(const std::string& name, Failure how) {
     ++failed;
   }
   return failed;
+}
+
+void fail_starts(size_t times) {
+  const Lock lock(Fabric::the().mutex);
+  Fabric::the().failing_starts = times;
 }
 
 void lose(double share) {
@@ -519,6 +525,11 @@ int ibv_modify_qp(ibv_qp* pair, ibv_qp_attr* to, int changed) {
   auto& one = static_cast<SoftPair&>(*pair);
   if (one.owner().adapter().removed) return EIO;
   if ((changed & IBV_QP_STATE) == 0) return EINVAL;
+  size_t& failing = Fabric::the().failing_starts;
+  if (to->qp_state == IBV_QPS_RTR && failing > 0) {
+    --failing;
+    one.state = IBV_QPS_ERR;
+  }
   const ibv_qp_state wanted = to->qp_state;
   const bool next = wanted == IBV_QPS_RESET || wanted == IBV_QPS_ERR ||
                     (wanted == IBV_QPS_INIT && one.state == IBV_QPS_RESET) ||
