@@ -77,7 +77,7 @@ std::string text_of(const ObservedDevice& facts) {
   out += "channels\t" + ChannelSlots::format() + "\n";
   const auto metric_line = [&](std::initializer_list<std::string_view> parts) {
     out += "metric";
-    for (const std::string_view part : parts) out += "\t" + printable(part);
+    for (const std::string_view part : parts) out.append(1, '\t').append(printable(part));
     out += "\n";
   };
   for (const Metric& metric : all_metrics()) {

@@ -9,7 +9,9 @@ namespace urma {
 namespace {
 
 Error bad_endpoint(std::string_view text, std::string_view why) {
-  return {Status::invalid_argument, "\"" + std::string(text) + "\" " + std::string(why)};
+  std::string message(1, '"');
+  message.append(text).append("\" ").append(why);
+  return {Status::invalid_argument, message};
 }
 
 Result<uint16_t> parse_port(std::string_view text, std::string_view whole) {
@@ -50,8 +52,8 @@ std::string to_string(const Eid& address) {
 
 std::string to_string(const Endpoint& endpoint) {
   const std::string host = to_string(endpoint.address);
-  const std::string port = ":" + std::to_string(endpoint.port);
-  return endpoint.is_ipv4() ? host + port : "[" + host + "]" + port;
+  const std::string port = ':' + std::to_string(endpoint.port);
+  return endpoint.is_ipv4() ? host + port : '[' + host + ']' + port;
 }
 
 Result<Eid> parse_address(std::string_view text) {
