@@ -109,6 +109,14 @@ def test_many_that_begin_at_once():
     assert 120 < result["queue"]["most_packets"] <= 136, result
 
 
+def test_a_first_queue_longer_than_a_time_out():
+    """The first packets of all wait for 30 times a round trip, so each is sent again in vain."""
+    result = simulated("--scenario", "I1", "--rate", "100Mbit", "--rtt", "1000", "--senders", "32",
+                       "--duration", "250000", "--cc", "caqm_r")
+    assert result["utilisation"] > 0.6, result
+    assert 2 * result["retransmitted"] < result["packets"], result
+
+
 def test_the_order_of_controls():
     """As in the model of flows (tests/congestion): hints, then marks, then loss."""
     queues = [simulated("--scenario", "I1", "--cc", cc)["queue"]["p99_bytes"]

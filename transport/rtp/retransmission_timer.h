@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -24,23 +25,32 @@ class RetransmissionTimer {
   explicit RetransmissionTimer(Duration first_rtt) : rtt_(first_rtt) {}
 
   const RttEstimator& rtt() const { return rtt_; }
-  void add(Duration sample) { rtt_.add(sample); }
+  void add(Duration sample) {
+    // The estimate has proved too short, so it says nothing about this path any more. After a
+    // question the sample may include the wait for it, because the first acknowledgement was lost.
+    const bool unasked = asked_at_ == Time{};
+    if (unasked && proven() > Duration{} && sample > rtt_.smoothed()) {
+      rtt_.restart(sample);
+    } else {
+      rtt_.add(sample);
+    }
+  }
 
   bool running() const { return at_ != never; }
   Time deadline() const { return at_; }
   // Returns the number of time-outs since the channel last made progress.
-  uint16_t timeouts_in_row() const { return timeouts_in_row_; }
+  unsigned timeouts_in_row() const { return timeouts_in_row_; }
 
   // Restarts the wait: the first packet has been sent, or packets were acknowledged and others are
   // still outstanding.
   void start(const Retransmission& mode, const Waits& waits, Time now) {
     const Duration patience = time_out(mode, waits, timeouts_in_row_);
     at_ = now + patience;
-    probe_next_ = false;
+    probe_next_ = 0;
     if (mode.trigger != Retransmission::Trigger::rack) return;
-    const Duration until_probe = std::max(probe_after(waits), late_.tolerated());
-    probe_next_ = timeouts_in_row_ == 0 && until_probe < patience;
-    if (probe_next_) at_ = now + until_probe;
+    const Duration until_probe = until_question(waits);
+    probe_next_ = timeouts_in_row_ == 0 && until_probe < patience ? 1 : 0;
+    if (probe_next_ != 0) at_ = now + until_probe;
   }
   void stop() { at_ = never; }
 
@@ -53,17 +63,18 @@ class RetransmissionTimer {
   Action expire(const Retransmission& mode, const Waits& waits, Time now) {
     if (now < at_) return Action::none;
     if (mode.trigger == Retransmission::Trigger::rack) asked_at_ = now;
-    if (probe_next_) {
-      probe_next_ = false;
+    if (probe_next_ != 0) {
+      probe_next_ = 0;
       // The time-out stays where it was, but leaves enough time for the answer to the probe.
       const Duration rest = time_out(mode, waits, 0) - probe_after(waits);
       at_ = now + std::max(rest, 2 * rtt_.smoothed());
       return Action::probe;
     }
-    if (timeouts_in_row_ < UINT16_MAX) ++timeouts_in_row_;
+    if (timeouts_in_row_ < most_timeouts) ++timeouts_in_row_;
     // The tolerance for a late peer extends only the first wait: this silence may have another
     // cause.
-    at_ = now + transport::time_out(mode, rtt_, timeouts_in_row_, least_timeout(waits));
+    const Duration least = std::max(least_timeout(waits), proven());
+    at_ = now + transport::time_out(mode, rtt_, timeouts_in_row_, least);
     return Action::time_out;
   }
 
@@ -74,14 +85,18 @@ class RetransmissionTimer {
   bool asks_once() const { return peer_was_late() && timeouts_in_row_ == 1; }
   // An acknowledgement has shown that packets were lost. The timer then tolerates less lateness,
   // because waiting costs throughput.
-  void note_lost() { late_.learn(false); }
+  void note_lost() {
+    late_.learn(false);
+    prove({});
+  }
 
   // Judges the last questions by an acknowledgement that brings news. `answered`: set if it
   // acknowledges a question; true if it came within the time that an answer takes.
   // `oldest_first_copy`: when the oldest newly acknowledged packet left, of those that were sent
   // once. Returns true if there was a time-out and it was right: packets were lost, and the network
   // may be congested.
-  bool settle(std::optional<bool> answered, Time oldest_first_copy, const Waits& waits, Time now) {
+  bool settle(std::optional<bool> answered, Time oldest_first_copy, const Retransmission& mode,
+              const Waits& waits, Time now) {
     if (asked_at_ == Time{}) return false;
     const bool arrived = oldest_first_copy < asked_at_;
     const bool in_time = answered.value_or(false) && !arrived;
@@ -89,22 +104,52 @@ class RetransmissionTimer {
     // have been lost.
     const bool late = !in_time && now - asked_at_ > waits.late_after();
     if (!answered && !arrived) return false;
+    learn_wait(waited(mode, waits), now - asked_at_);
     if (in_time || late) late_.learn(late);
     asked_at_ = {};
     return timeouts_in_row_ > 0 && in_time;
   }
-  // The channel has made progress: the next wait is the shortest one again.
-  void reset() { timeouts_in_row_ = 0; }
+  // The channel has made progress: the next wait is the shortest one again. `measured`: by an
+  // acknowledgement that measures a round trip.
+  void note_progress(bool measured) {
+    timeouts_in_row_ = 0;
+    if (measured) prove({});
+  }
 
   // A running peer answers a question immediately. An acknowledgement later than this is not an
   // answer: the peer was not running.
   Duration longest_answer() const { return 2 * rtt_.smoothed() + answer_slack; }
   Duration time_out(const Retransmission& mode, const Waits& waits, unsigned tries) const {
     return transport::time_out(mode, rtt_, tries,
-                               std::max(late_.tolerated(), least_timeout(waits)));
+                               std::max({late_.tolerated(), least_timeout(waits), proven()}));
   }
 
  private:
+  // A question that was acknowledged too late for an answer was sent before the acknowledgement of
+  // the first copy could come. A packet that was sent twice measures no round trip, so without more
+  // each packet would be sent twice. Until a round trip is measured, no wait is shorter than the
+  // one that this acknowledgement took (after RFC 6298, 5.7, which keeps the doubling).
+  Duration proven() const { return proven_wait_ * proven_unit; }
+  void prove(Duration wait) {
+    const auto units = (wait + proven_unit - Duration(1)) / proven_unit;
+    proven_wait_ = static_cast<uint32_t>(std::min<int64_t>(units, most_proven)) & most_proven;
+  }
+  // A question was sent `waited` after the first copy of its packet, and is acknowledged `later`.
+  // If the wait was a proven one, and this is soon after it, the first copy is lost: waits would
+  // otherwise grow with each loss.
+  void learn_wait(Duration waited, Duration later) {
+    const bool lost = later <= longest_answer() || waited + later < proven() * 3 / 2;
+    prove(lost ? Duration{} : waited + later);
+  }
+  // Returns for how long there may be no news before the first question.
+  Duration until_question(const Waits& waits) const {
+    return std::max({probe_after(waits), late_.tolerated(), proven()});
+  }
+  // Returns how long before the last question the first copy of its packet left.
+  Duration waited(const Retransmission& mode, const Waits& waits) const {
+    if (timeouts_in_row_ == 0) return until_question(waits);
+    return time_out(mode, waits, timeouts_in_row_) - time_out(mode, waits, 0);
+  }
   Duration least_timeout(const Waits& waits) const { return waits.least_timeout(rtt_.smoothed()); }
   Duration probe_after(const Waits& waits) const {
     return transport::probe_after(rtt_, waits.answer_delay(rtt_.smoothed()));
@@ -112,12 +157,17 @@ class RetransmissionTimer {
 
   // The time in which a processor wakes up for a packet.
   static constexpr Duration answer_slack = std::chrono::microseconds(100);
+  static constexpr unsigned most_timeouts = (1 << 9) - 1;
+  static constexpr Duration proven_unit{1 << 15};         // 33 us
+  static constexpr uint32_t most_proven = (1 << 13) - 1;  // 268 ms, more than `most_timeout`
 
   RttEstimator rtt_;
   Time at_ = never;
   Time asked_at_{};  // the latest question that is not judged; Time{}: none
-  uint16_t timeouts_in_row_ = 0;
-  bool probe_next_ = false;  // whether the next expiry sends a probe
+  // Bits, which keep an idle channel small.
+  uint32_t timeouts_in_row_ : 9 = 0;
+  uint32_t probe_next_ : 1 = 0;  // whether the next expiry sends a probe
+  uint32_t proven_wait_ : 13 = 0;
   LatenessTolerance late_;
 };
 

@@ -28,6 +28,13 @@ class RttEstimator {
     least_ = least_ == Duration{} ? sample : std::min(least_, sample);
   }
 
+  // Takes this sample as the first of a path (RFC 6298, 2.2). The shortest one remains.
+  void restart(Duration sample) {
+    add(sample);
+    smoothed_ = sample;
+    variation_ = sample / 2;
+  }
+
   Duration smoothed() const { return smoothed_; }
   // Returns the shortest round trip that was measured so far; zero if none was.
   Duration least() const { return least_; }

@@ -56,6 +56,7 @@ struct SentWindow::Findings {
   bool sent_again = false;           // a packet that was sent more than once was acknowledged
   const Packet* answered = nullptr;  // a question; the arrival of its second copy may be evidence
   Time asked{};                      // when that copy left
+  bool may_be_answer = false;        // a question is acknowledged as soon as an answer may come
 };
 
 SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* selective,
@@ -95,6 +96,9 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
   // Without a TPSACK, the acknowledgement of packets behind a hole had to wait until the hole was
   // filled, so it does not measure a round trip.
   if (found.sent_again && selective == nullptr) news.rtt.reset();
+  // The answer to a question also acknowledges packets whose acknowledgement was lost. Their time
+  // includes the wait for the question, and longer waits would follow from it.
+  if (found.may_be_answer) news.rtt.reset();
   return news;
 }
 
@@ -112,6 +116,7 @@ inline void SentWindow::learn_from_repeated(const Packet& packet, Duration since
   if (packet.asked) {
     const bool in_time = may_answer(packet, since, answer);
     news.answered = news.answered.value_or(false) || in_time;
+    found.may_be_answer = found.may_be_answer || since <= answer.longest;
     if (in_time && now - since >= found.asked) {
       found.answered = &packet;
       found.asked = now - since;

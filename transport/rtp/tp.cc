@@ -201,7 +201,7 @@ inline void Tp::apply(const ParsedAck& ack, Time now, PacketSink& sink) {
   bool timed_out = false;
   if (news.bytes > 0) {
     timed_out = asks_at_time_out(mode_, routes().several()) &&
-                timer_.settle(news.answered, news.oldest_first_copy, pools().waits, now);
+                timer_.settle(news.answered, news.oldest_first_copy, mode_, pools().waits, now);
     last_progress_ = now;
   }
   note_acknowledged(news, inflight, feedback ? &*feedback : nullptr, now);
@@ -228,7 +228,7 @@ inline void Tp::apply(const ParsedAck& ack, Time now, PacketSink& sink) {
   // acknowledgement of that packet restarts it.
   const bool moved = mode_.trigger != Retransmission::Trigger::timeout || sent_.first() != first;
   if (news.bytes > 0 && moved) {
-    timer_.reset();
+    timer_.note_progress(news.rtt.has_value());
     sent_.empty() ? timer_.stop() : timer_.start(mode_, pools().waits, now);
   }
 }

@@ -75,6 +75,29 @@ TEST_CASE("loss detection: mode rack takes a packet for lost that many later one
   }
 }
 
+// The acknowledgement of the first packet was lost, and comes with the answer to the question.
+TEST_CASE("loss detection: what the answer to a question acknowledges measures no round trip") {
+  for (const bool in_time : {true, false}) {
+    Sender sender(mode_with(Retransmission::Trigger::rack), 2);
+    const Time asked{50ms};
+    sender.window.ask_last(asked, sender.pool);
+    for (auto at = sender.window.begin(sender.pool); at; ++at) {
+      if (!at->lost) continue;
+      ++at->copies;
+      sender.window.sending(*at, bytes, asked);
+    }
+    Saetph report;
+    report.max_received = (sender.first + 1).wire();
+    report.set_bit(0);
+    const Time now = asked + (in_time ? 2ms : 20ms);
+    const auto news =
+        sender.window.acknowledge(sender.first + 1, &report, {1ms, 10ms}, now, sender.pool);
+    REQUIRE(news.bytes == 2 * bytes);
+    CHECK(news.answered == in_time);
+    CHECK(news.rtt.has_value() != in_time);
+  }
+}
+
 TEST_CASE("loss detection: mode fast takes what a report lacks for lost, once in a round trip") {
   Sender sender(mode_with(Retransmission::Trigger::fast), 6);
   CHECK(sender.acknowledge(1, 3, Time{12ms}) == 2 * bytes);

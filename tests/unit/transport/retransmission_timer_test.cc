@@ -29,8 +29,9 @@ struct Waiting {
   // have arrived.
   void answer_after(Duration late) {
     now += late;
-    CHECK_FALSE(timer.settle(late < timer.longest_answer(), now - late - 1ms, waits, now));
-    timer.reset();
+    CHECK_FALSE(
+        timer.settle(late < timer.longest_answer(), now - late - 1ms, sel_rack, waits, now));
+    timer.note_progress(true);
     timer.start(sel_rack, waits, now);
   }
 };
@@ -52,14 +53,14 @@ TEST_CASE(
     "retransmission timer: a prompt answer to a retransmission shows that packets were lost") {
   Waiting one;
   one.expire();
-  CHECK_FALSE(
-      one.timer.settle(true, never, waits, one.now + 40us));  // only a probe: no congestion yet
+  CHECK_FALSE(one.timer.settle(true, never, sel_rack, waits,
+                               one.now + 40us));  // only a probe: no congestion yet
   one.timer.start(sel_rack, waits, one.now);
   one.expire();
   one.expire();
-  CHECK(one.timer.settle(true, never, waits, one.now + 40us));
+  CHECK(one.timer.settle(true, never, sel_rack, waits, one.now + 40us));
   // A question is judged only once.
-  CHECK_FALSE(one.timer.settle(true, never, waits, one.now + 40us));
+  CHECK_FALSE(one.timer.settle(true, never, sel_rack, waits, one.now + 40us));
 }
 
 TEST_CASE("retransmission timer: the arrival of first copies shows that no packet was lost") {
@@ -67,14 +68,14 @@ TEST_CASE("retransmission timer: the arrival of first copies shows that no packe
     Waiting one;
     one.expire();
     one.expire();
-    CHECK_FALSE(one.timer.settle(true, one.now - 1ms, waits, one.now + late));
+    CHECK_FALSE(one.timer.settle(true, one.now - 1ms, sel_rack, waits, one.now + late));
     CHECK(one.timer.peer_was_late() == (late > 1ms));
   }
   Waiting one;
   one.expire();
   one.expire();
-  CHECK(
-      one.timer.settle(true, one.now + 1us, waits, one.now + 40us));  // it left after the question
+  CHECK(one.timer.settle(true, one.now + 1us, sel_rack, waits,
+                         one.now + 40us));  // it left after the question
 }
 
 TEST_CASE("retransmission timer: the wait for a late peer grows to 16 ms, and shrinks at losses") {
@@ -136,11 +137,54 @@ TEST_CASE("retransmission timer: news of packets sent after the question does no
   one.expire();
   REQUIRE(one.expire() == Action::time_out);
   // Neither a question nor a packet that left before it is acknowledged.
-  CHECK_FALSE(one.timer.settle(std::nullopt, one.now + 1us, waits, one.now + 5ms));
+  CHECK_FALSE(one.timer.settle(std::nullopt, one.now + 1us, sel_rack, waits, one.now + 5ms));
   CHECK_FALSE(one.timer.peer_was_late());
-  CHECK_FALSE(one.timer.settle(std::nullopt, never, waits, one.now + 5ms));
+  CHECK_FALSE(one.timer.settle(std::nullopt, never, sel_rack, waits, one.now + 5ms));
   CHECK_FALSE(one.timer.peer_was_late());
-  CHECK(one.timer.settle(true, never, waits, one.now + 6ms));
+  CHECK(one.timer.settle(true, never, sel_rack, waits, one.now + 6ms));
+}
+
+// A queue longer than the time-out: each acknowledgement comes after the question.
+TEST_CASE("retransmission timer: a question that was too early is not repeated with each packet") {
+  constexpr Duration round_trip = 23ms;
+  Waiting one;
+  int asked = 0;
+  for (int packet = 0; packet < 10; ++packet) {
+    const Time sent = one.now;
+    int asked_for_this = 0;
+    while (one.timer.deadline() < sent + round_trip) {
+      one.expire();
+      ++asked_for_this;
+    }
+    one.now = sent + round_trip;
+    const bool measured = asked_for_this == 0;
+    if (measured) one.timer.add(round_trip);
+    // Too late for an answer to the last question.
+    one.timer.settle(measured ? std::nullopt : std::optional(false), never, sel_rack, waits,
+                     one.now);
+    one.timer.note_progress(measured);
+    one.timer.start(sel_rack, waits, one.now);
+    asked += asked_for_this;
+    if (measured) CHECK(one.timer.rtt().smoothed() == round_trip);
+  }
+  CHECK(asked <= 8);  // five with the first packet; later ones find the wait
+  CHECK(one.timer.rtt().least() == 40us);
+}
+
+TEST_CASE("retransmission timer: a peer that loses each first copy is not asked later and later") {
+  Waiting one;
+  for (int packet = 0; packet < 100; ++packet) {
+    const Time sent = one.now;
+    one.expire();
+    one.now += 20us;  // sooner than an answer ever came, so it counts as one to the first copy
+    one.timer.settle(false, never, sel_rack, waits, one.now);
+    one.timer.note_progress(false);
+    one.timer.start(sel_rack, waits, one.now);
+    REQUIRE(one.timer.deadline() - sent < 3ms);
+  }
+  one.timer.note_lost();
+  one.timer.start(sel_rack, waits, one.now);
+  CHECK(one.timer.deadline() == one.now + 480us);
 }
 
 TEST_CASE("retransmission timer: other modes ask no questions") {
@@ -148,8 +192,8 @@ TEST_CASE("retransmission timer: other modes ask no questions") {
     RetransmissionTimer timer(40us);
     timer.start(mode, waits, Time(1s));
     CHECK(timer.expire(mode, waits, timer.deadline()) == Action::time_out);
-    CHECK_FALSE(timer.settle(true, never, waits, timer.deadline()));
-    CHECK_FALSE(timer.settle(false, Time(1s), waits, timer.deadline() + 20ms));
+    CHECK_FALSE(timer.settle(true, never, mode, waits, timer.deadline()));
+    CHECK_FALSE(timer.settle(false, Time(1s), mode, waits, timer.deadline() + 20ms));
     CHECK_FALSE(timer.peer_was_late());
   }
 }
