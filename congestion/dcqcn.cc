@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 constexpr double gain = 1.0 / 256;
 constexpr Duration alpha_period = 55us;
 constexpr Duration rate_period = 55us;
+constexpr Duration least_between_cuts = 50us;  // by losses
 constexpr uint32_t byte_period = 10'000'000;
 constexpr uint8_t fast_stages = 5;          // of recovery, before the target grows
 constexpr double additive_step = 40e6 / 8;  // bytes per second
@@ -96,9 +97,12 @@ void Dcqcn::cut(Time now) {
 
 void Dcqcn::handle(const Notified& event) { cut(event.now); }
 
-// DCQCN expects links without loss. If a packet is lost all the same, it counts as a notification.
+// DCQCN expects links without loss. If packets are lost all the same, those of one burst count as a
+// notification, which receivers do not repeat sooner either.
 void Dcqcn::handle(const Lost& event) {
-  if (event.bytes > 0 || event.timed_out) cut(event.now);
+  const bool just_cut =
+      rate_ < target_ && time_stages_ == 0 && event.now - rate_period_ < least_between_cuts;
+  if ((event.bytes > 0 || event.timed_out) && !just_cut) cut(event.now);
 }
 
 }  // namespace urma::congestion

@@ -46,6 +46,22 @@ TEST_CASE("the first notification halves the rate; alpha decays in each 55 us wi
   CHECK(std::fabs(dcqcn.alpha() - alpha * 255 / 256) < 1e-6);
 }
 
+TEST_CASE("the losses of a burst count as one notification") {
+  Dcqcn dcqcn(forty_gigabits);
+  const auto lose = [&](Duration after) {
+    dcqcn.handle(
+        congestion::Lost{.now = Time(1s) + after, .rtt = 10us, .bytes = 1000, .timed_out = false});
+  };
+  send(dcqcn, Time(1s));
+  for (const Duration after : {0us, 10us, 49us}) lose(after);
+  CHECK(dcqcn.bytes_per_second() == 2.5e9);
+  lose(51us);
+  CHECK(dcqcn.bytes_per_second() < 1.5e9);
+  lose(52us);
+  notify(dcqcn, Time(1s) + 53us);
+  CHECK(dcqcn.bytes_per_second() < 0.8e9);
+}
+
 TEST_CASE("the rate goes half of the way back in each period, five times, then beyond") {
   Dcqcn dcqcn(forty_gigabits);
   notify(dcqcn, Time(1s));
