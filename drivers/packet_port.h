@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "base/bell.h"
 #include "drivers/device_reads.h"
@@ -26,9 +27,11 @@ struct PortCounters {
   uint64_t unreachable = 0;     // reports of the network that a destination cannot be reached
   uint64_t malformed = 0;       // received data that was not a frame
   uint64_t refused = 0;         // requests for memory with a wrong token
-  uint64_t ignored = 0;     // requests dropped because the process had sent too many wrong tokens
-  uint64_t injected = 0;    // faults that a wrapper has made
-  int latest_failure = 0;   // errno of the last of send_failures, if the system gave one
+  uint64_t ignored = 0;    // requests dropped because the process had sent too many wrong tokens
+  uint64_t injected = 0;   // faults that a wrapper has made
+  int latest_failure = 0;  // errno of the last of send_failures, if the system gave one
+  // Why, and the fix, for people, if the port knows it better than the system. Constant memory.
+  std::string_view failure_text = {};
   uint64_t uncaptured = 0;  // packets that a wrapper could not write to its file
   // Why the last attempt to make a way failed; `none` if it succeeded.
   Ways::Shortage shortage = Ways::Shortage::none;

@@ -125,6 +125,7 @@ Snapshot snapshot_of(Engine& engine) {
   return {.counts = statistics_of(engine),
           .peers = transport.news(),
           .send_failure = port.latest_failure,
+          .send_failure_text = port.failure_text,
           .paths = transport.path_totals(),
           .no_room = {port.shortage, &engine.port().facts().backing}};
 }

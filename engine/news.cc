@@ -176,6 +176,9 @@ constexpr NewsKind kinds[] = {
      }},
     {error, "send_failed", counted<&Statistics::send_failures>,
      [](const Snapshot& now, uint64_t count) {
+       if (!now.send_failure_text.empty()) {
+         return some(count, "frame") + "not forwarded: " + std::string(now.send_failure_text);
+       }
        const std::string why =
            now.send_failure == 0 ? "" : std::string(": ") + std::strerror(now.send_failure);
        return some(count, "frame") + "refused by the system" + why +

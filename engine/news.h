@@ -16,6 +16,8 @@ struct Snapshot {
   Statistics counts;
   transport::PeerNews peers;
   int send_failure = 0;  // errno of the latest failure to send
+  // Why frames are not sent, and the fix, if the port knows it better than the system.
+  std::string_view send_failure_text = {};
   transport::AllPathTotals paths{};
   NoRoom no_room{};  // the shortage if the last attempt to make a way failed
 };

@@ -147,6 +147,21 @@ void read_trunks(const std::vector<std::string>& words, const CnaRange& own,
   }
 }
 
+// Refuses trunks to this switch itself, and to addresses that it cannot send to. `own`: where it
+// listens with UDP; `alone`: and nowhere else.
+void check_trunks(const Forwarder::Settings& settings, const Endpoint& own, bool alone) {
+  for (const Endpoint& at : settings.trunks) {
+    if (at == own) {
+      usage(fmt::format("--trunk: {} is this switch itself. Fix: name the other switch",
+                        to_string(at)));
+    }
+    if (alone && at.is_ipv4() != own.is_ipv4()) {
+      usage(fmt::format("--trunk: {} cannot be reached from {}. Fix: use IPv4 for both, or IPv6",
+                        to_string(at), to_string(own)));
+    }
+  }
+}
+
 // Refuses queues that no full packet fits into, and rates that port meters cannot express.
 void check(const Forwarder::Settings& settings) {
   uint64_t least_rate = std::min(settings.port.bytes_per_second, settings.trunk_rate);
@@ -211,6 +226,9 @@ Options parse_options(int count, char** arguments) {
   if (options.devices.size() > Loop::most_media) usage("--device: more than 32. Fix: give fewer");
   read_lines(lines, settings);
   read_trunks(trunks, own, settings);
+  if (devices.empty() || line.given("address")) {
+    check_trunks(settings, switch_at(address), devices.empty());
+  }
   settings.hosts.first_cna = own.first;
   settings.hosts.last_cna = own.last;
   if (settings.trunk_rate == 0) settings.trunk_rate = settings.port.bytes_per_second;

@@ -41,6 +41,26 @@ void sleep_at(std::span<const int> descriptors, Time now, Time until) {
   poll(watched.data(), descriptors.size(), static_cast<int>(std::max<int64_t>(left.count(), 0)));
 }
 
+// Why the switch refuses a device that was attached before.
+std::string_view why_no_longer(LinkRefusal why) {
+  switch (why) {
+    case LinkRefusal::taken:
+      return "another device has attached to the switch with this one's CNA. Fix: give each "
+             "device a CNA of its own (link(SWITCH,cna=N)), and open this one again";
+    case LinkRefusal::no_port:
+      return "the switch was restarted, and has no port left for this device. Fix: start it with "
+             "more (urma_switch --ports, --cnas)";
+    case LinkRefusal::elsewhere:
+      return "the switch was restarted, and this device's CNA now belongs to another switch. Fix: "
+             "open this device again, or start the switch with the CNAs that it had (urma_switch "
+             "--cnas)";
+    case LinkRefusal::none:
+      break;
+  }
+  return "the switch refuses this device for a reason that this version does not know. Fix: use "
+         "the same version of liburma at both ends";
+}
+
 Error why_refused(LinkRefusal why, uint32_t cna, const Endpoint& at) {
   const std::string here = "link: the switch at " + to_string(at);
   switch (why) {
@@ -154,6 +174,10 @@ PortCounters LinkPort::counters() const {
   counters.frames_sent -= std::min<uint64_t>(messages_sent_, counters.frames_sent);
   counters.frames_received -= std::min(not_packets_, counters.frames_received);
   counters.malformed += malformed_;
+  counters.send_failures += refused_;
+  if (attachment_.state() == Attachment::State::refused) {
+    counters.failure_text = why_no_longer(attachment_.refusal());
+  }
   return counters;
 }
 
@@ -206,6 +230,8 @@ size_t LinkPort::send(std::span<TxFrame* const> frames, Time now) {
     }
     if (taken < wanted) break;
   }
+  // The switch drops them.
+  if (attachment_.state() == Attachment::State::refused) refused_ += sent;
   return sent;
 }
 

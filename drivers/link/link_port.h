@@ -91,6 +91,7 @@ class LinkPort final : public PacketPort {
   std::vector<uint32_t> free_;  // of received_
   uint64_t not_packets_ = 0;    // frames of the inner port that are not handed on
   uint64_t malformed_ = 0;
+  uint64_t refused_ = 0;  // frames sent while the switch refuses this device
   bool abandoned_ = false;
 };
 

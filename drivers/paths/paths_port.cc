@@ -54,6 +54,7 @@ void add(PortCounters& sum, const PortCounters& one) {
   sum.injected += one.injected;
   sum.uncaptured += one.uncaptured;
   if (one.latest_failure != 0) sum.latest_failure = one.latest_failure;
+  if (!one.failure_text.empty()) sum.failure_text = one.failure_text;
 }
 
 PortFacts::Carries common(const PortFacts::Carries& a, const PortFacts::Carries& b) {

@@ -228,6 +228,26 @@ TEST_CASE("a CNA that another device has is refused, until that device is closed
   CHECK(try_to_open(running.device("cna=7")));
 }
 
+TEST_CASE("a device whose CNA another one took while the switch was restarted says why") {
+  auto running = std::make_unique<RunningSwitch>();
+  PortPair ports(running->device("cna=7"), running->device("cna=8"));
+  const std::string at = "udp:" + to_string(running->at()) + "?ecn=yes";
+  running.reset();
+  running = std::make_unique<RunningSwitch>(at);
+  const auto thief = try_to_open(running->device("cna=7"));
+  REQUIRE(thief);
+  const Time until = ports.now() + 10s;
+  while (ports.a->counters().send_failures == 0 && ports.now() < until) {
+    REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(100, 1)));
+    RxFrame frame{};
+    if (ports.a->receive({&frame, 1}, ports.now()) > 0) ports.a->release({&frame, 1});
+    std::this_thread::sleep_for(1ms);
+  }
+  CHECK(ports.a->counters().send_failures > 0);
+  CHECK(ports.a->counters().failure_text.find("with this one's CNA. Fix: ") != std::string::npos);
+  CHECK(ports.b->counters().failure_text.empty());
+}
+
 TEST_CASE("a link is refused if no switch answers, or if the device below is not a network") {
   const auto nothing = try_to_open("link(127.0.0.1:9):udp:127.0.0.1:0");
   REQUIRE_FALSE(nothing);
