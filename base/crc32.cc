@@ -72,6 +72,13 @@ constexpr uint64_t barrett_quotient() {
 
 #define URMA_TARGET_CLMUL __attribute__((target("sse4.1,pclmul")))
 
+template <unsigned distance>
+URMA_TARGET_CLMUL inline __m128i folding_by() {
+  constexpr auto low = static_cast<int64_t>(folding_constant(distance + 32));
+  constexpr auto high = static_cast<int64_t>(folding_constant(distance - 32));
+  return _mm_set_epi64x(high, low);
+}
+
 // Folds 128 bits over a distance whose constants are given, onto `next`.
 URMA_TARGET_CLMUL inline __m128i fold(__m128i x, __m128i constants, __m128i next) {
   const __m128i low = _mm_clmulepi64_si128(x, constants, 0x00);
@@ -99,16 +106,34 @@ URMA_TARGET_CLMUL inline uint32_t reduce(__m128i x) {
   return static_cast<uint32_t>(_mm_extract_epi32(_mm_xor_si128(x, q), 1));
 }
 
+// Shuffles by 16 of these bytes move a register up or down by bytes, and zeros in.
+alignas(16) constexpr uint8_t moves[48] = {
+    0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+    0,    1,    2,    3,    4,    5,    6,    7,    8,    9,    10,   11,   12,   13,   14,   15,
+    0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80};
+
+// Folds what is left, less than 128 bytes, onto `x`, and reduces. Before `at` there are 16 bytes or
+// more of the data, which the load of an incomplete end overlaps: with zeros in front, `x` and that
+// end make two blocks.
+URMA_TARGET_CLMUL inline uint32_t finish(__m128i x, const std::byte* at, size_t bytes) {
+  const __m128i by_128 = folding_by<128>();
+  for (; bytes >= 16; at += 16, bytes -= 16) x = fold(x, by_128, load(at));
+  if (bytes == 0) return reduce(x);
+  const auto* moving = reinterpret_cast<const std::byte*>(moves);
+  const __m128i up = load(moving + bytes), down = load(moving + 16 + bytes);
+  const __m128i end = _mm_and_si128(_mm_cmpgt_epi8(up, _mm_set1_epi8(-1)), load(at + bytes - 16));
+  const __m128i last = _mm_or_si128(_mm_shuffle_epi8(x, down), end);
+  return reduce(fold(_mm_shuffle_epi8(x, up), by_128, last));
+}
+
 URMA_TARGET_CLMUL uint32_t crc32_clmul(uint32_t crc, const void* data, size_t bytes) {
   if (bytes < 16) return crc32_portable(crc, data, bytes);
   const auto* at = static_cast<const std::byte*>(data);
-  const __m128i by_128 = _mm_set_epi64x(static_cast<int64_t>(folding_constant(128 - 32)),
-                                        static_cast<int64_t>(folding_constant(128 + 32)));
   __m128i x = _mm_xor_si128(load(at), _mm_cvtsi32_si128(static_cast<int>(crc)));
   at += 16, bytes -= 16;
   if (bytes >= 48 + 64) {
-    const __m128i by_512 = _mm_set_epi64x(static_cast<int64_t>(folding_constant(512 - 32)),
-                                          static_cast<int64_t>(folding_constant(512 + 32)));
+    const __m128i by_128 = folding_by<128>();
+    const __m128i by_512 = folding_by<512>();
     __m128i y = load(at), z = load(at + 16), w = load(at + 32);
     at += 48, bytes -= 48;
     for (; bytes >= 64; at += 64, bytes -= 64) {
@@ -119,9 +144,7 @@ URMA_TARGET_CLMUL uint32_t crc32_clmul(uint32_t crc, const void* data, size_t by
     }
     x = fold(fold(fold(x, by_128, y), by_128, z), by_128, w);
   }
-  for (; bytes >= 16; at += 16, bytes -= 16) x = fold(x, by_128, load(at));
-  crc = reduce(x);
-  return bytes == 0 ? crc : crc32_portable(crc, at, bytes);
+  return finish(x, at, bytes);
 }
 
 // gcc 12 warns of deliberately undefined operands in its own AVX-512 header.
@@ -130,6 +153,46 @@ URMA_TARGET_CLMUL uint32_t crc32_clmul(uint32_t crc, const void* data, size_t by
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
+
+// Two blocks of 128 bits in a register, for processors without AVX-512.
+#define URMA_TARGET_AVX2 __attribute__((target("avx2,vpclmulqdq,sse4.1,pclmul")))
+
+URMA_TARGET_AVX2 inline __m256i fold(__m256i x, __m256i constants, __m256i next) {
+  const __m256i low = _mm256_clmulepi64_epi128(x, constants, 0x00);
+  const __m256i high = _mm256_clmulepi64_epi128(x, constants, 0x11);
+  return _mm256_xor_si256(_mm256_xor_si256(low, high), next);
+}
+
+URMA_TARGET_AVX2 inline __m256i load_two(const std::byte* at) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+}
+
+template <unsigned distance>
+URMA_TARGET_AVX2 inline __m256i folding_two_by() {
+  constexpr auto low = static_cast<int64_t>(folding_constant(distance + 32));
+  constexpr auto high = static_cast<int64_t>(folding_constant(distance - 32));
+  return _mm256_broadcastsi128_si256(_mm_set_epi64x(high, low));
+}
+
+constexpr size_t least_for_two = 1024;  // less is as fast in 128 bits
+
+URMA_TARGET_AVX2 uint32_t crc32_avx2(uint32_t crc, const void* data, size_t bytes) {
+  if (bytes < least_for_two) return crc32_clmul(crc, data, bytes);
+  const auto* at = static_cast<const std::byte*>(data);
+  const __m256i by_1024 = folding_two_by<1024>(), by_256 = folding_two_by<256>();
+  __m256i lanes[4];
+  for (int i = 0; i < 4; ++i) lanes[i] = load_two(at + 32 * i);
+  lanes[0] =
+      _mm256_xor_si256(lanes[0], _mm256_zextsi128_si256(_mm_cvtsi32_si128(static_cast<int>(crc))));
+  at += 128, bytes -= 128;
+  for (; bytes >= 128; at += 128, bytes -= 128) {
+    for (int i = 0; i < 4; ++i) lanes[i] = fold(lanes[i], by_1024, load_two(at + 32 * i));
+  }
+  __m256i x = lanes[0];
+  for (int i = 1; i < 4; ++i) x = fold(x, by_256, lanes[i]);
+  const __m128i by_128 = folding_by<128>();
+  return finish(fold(_mm256_castsi256_si128(x), by_128, _mm256_extracti128_si256(x, 1)), at, bytes);
+}
 
 #define URMA_TARGET_WIDE __attribute__((target("avx512f,avx512vl,vpclmulqdq,sse4.1,pclmul")))
 
@@ -142,12 +205,8 @@ URMA_TARGET_WIDE inline __m512i fold(__m512i x, __m512i constants, __m512i next)
 URMA_TARGET_WIDE uint32_t crc32_wide(uint32_t crc, const void* data, size_t bytes) {
   if (bytes < 512) return crc32_clmul(crc, data, bytes);
   const auto* at = static_cast<const std::byte*>(data);
-  const __m512i by_2048 =
-      _mm512_broadcast_i32x4(_mm_set_epi64x(static_cast<int64_t>(folding_constant(2048 - 32)),
-                                            static_cast<int64_t>(folding_constant(2048 + 32))));
-  const __m512i by_512 =
-      _mm512_broadcast_i32x4(_mm_set_epi64x(static_cast<int64_t>(folding_constant(512 - 32)),
-                                            static_cast<int64_t>(folding_constant(512 + 32))));
+  const __m512i by_2048 = _mm512_broadcast_i32x4(folding_by<2048>());
+  const __m512i by_512 = _mm512_broadcast_i32x4(folding_by<512>());
   __m512i lanes[4];
   for (int i = 0; i < 4; ++i) lanes[i] = _mm512_loadu_si512(at + 64 * i);
   lanes[0] =
@@ -162,14 +221,12 @@ URMA_TARGET_WIDE uint32_t crc32_wide(uint32_t crc, const void* data, size_t byte
   for (int i = 1; i < 4; ++i) x = fold(x, by_512, lanes[i]);
   for (; bytes >= 64; at += 64, bytes -= 64) x = fold(x, by_512, _mm512_loadu_si512(at));
 
-  const __m128i by_128 = _mm_set_epi64x(static_cast<int64_t>(folding_constant(128 - 32)),
-                                        static_cast<int64_t>(folding_constant(128 + 32)));
+  const __m128i by_128 = folding_by<128>();
   __m128i y = _mm512_extracti32x4_epi32(x, 0);
   y = fold(y, by_128, _mm512_extracti32x4_epi32(x, 1));
   y = fold(y, by_128, _mm512_extracti32x4_epi32(x, 2));
   y = fold(y, by_128, _mm512_extracti32x4_epi32(x, 3));
-  for (; bytes >= 16; at += 16, bytes -= 16) y = fold(y, by_128, load(at));
-  return crc32_portable(reduce(y), at, bytes);
+  return finish(y, at, bytes);
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -179,7 +236,7 @@ URMA_TARGET_WIDE uint32_t crc32_wide(uint32_t crc, const void* data, size_t byte
 #endif
 
 struct Implementations {
-  Crc32Implementation list[3] = {{"portable", crc32_portable}};
+  Crc32Implementation list[4] = {{"portable", crc32_portable}};
   size_t count = 1;
 
   Implementations() {
@@ -187,7 +244,9 @@ struct Implementations {
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("pclmul") || !__builtin_cpu_supports("sse4.1")) return;
     list[count++] = {"clmul", crc32_clmul};
-    if (!__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("vpclmulqdq")) return;
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("vpclmulqdq")) return;
+    list[count++] = {"clmul256", crc32_avx2};
+    if (!__builtin_cpu_supports("avx512vl")) return;
     list[count++] = {"clmul512", crc32_wide};
 #endif
   }
