@@ -182,8 +182,7 @@ function(urma_plugin name)
   file(GLOB common RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
        ${PROJECT_SOURCE_DIR}/urma/core/*.h ${PROJECT_SOURCE_DIR}/wire/frame.h
        ${PROJECT_SOURCE_DIR}/wire/ways.h ${PROJECT_SOURCE_DIR}/base/bell.h
-       ${PROJECT_SOURCE_DIR}/drivers/driver.h ${PROJECT_SOURCE_DIR}/drivers/device_string.h
-       ${ARGN})
+       ${PROJECT_SOURCE_DIR}/drivers/*.h ${ARGN})
   set(hashes "${CMAKE_CXX_COMPILER_ID} ${URMA_SANITIZE} ${URMA_PARANOID}")
   foreach(header ${common})
     file(SHA256 ${PROJECT_SOURCE_DIR}/${header} hash)
