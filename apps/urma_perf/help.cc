@@ -101,6 +101,9 @@ Columns
                    Devices on dpdk: bare frames over a second port of the same kind
     dpdk ping-pong   one message there and back, both spin; no ICRC
     dpdk bursts, CRC 32 frames per call; both ends compute a CRC of the data, as for an ICRC
+                   Devices on verbs: datagrams of a second queue pair at each end
+    verbs ping-pong  one message there and back, both spin; no ICRC of UB
+    verbs bursts, CRC  32 datagrams per call; both ends compute a CRC of the data
                    Devices on cxl: memory that both processes share. Pollers spin without PAUSE
     inline ring      sends up to 48 bytes: message and number in a line, 1024 lines in turn
     message, copied  larger sends: to one of four buffers, a counter; the receiver copies them out

@@ -3,6 +3,7 @@
 #include "apps/urma_perf/dpdk_limit.h"
 #include "apps/urma_perf/shm_limit.h"
 #include "apps/urma_perf/udp_limit.h"
+#include "apps/urma_perf/verbs_limit.h"
 
 namespace urma::apps::perf {
 
@@ -20,6 +21,7 @@ LimitKind limit_kind(std::string_view device) {
   device = innermost_device(device);
   const std::string_view driver = device.substr(0, device.find(':'));
   if (driver == "cxl") return LimitKind::shared_memory;
+  if (driver == "verbs") return LimitKind::rdma_adapter;
   return driver == "dpdk" ? LimitKind::polled_port : LimitKind::sockets;
 }
 
@@ -31,6 +33,9 @@ std::unique_ptr<Limit> make_limit(LimitKind kind, const Device& device, Side& si
   if (kind == LimitKind::shared_memory) return std::make_unique<ShmLimit>(side, place);
   if (kind == LimitKind::polled_port) {
     return std::make_unique<DpdkLimit>(side, place, device.description());
+  }
+  if (kind == LimitKind::rdma_adapter) {
+    return std::make_unique<VerbsLimit>(side, place, device.description());
   }
   return std::make_unique<UdpLimit>(side, place, device.endpoint().address);
 }

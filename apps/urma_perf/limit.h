@@ -11,7 +11,7 @@
 namespace urma::apps::perf {
 
 // The medium by which a device moves bytes: it decides which limit the device is compared with.
-enum class LimitKind : uint8_t { sockets, shared_memory, polled_port };
+enum class LimitKind : uint8_t { sockets, shared_memory, polled_port, rdma_adapter };
 
 // Decides by the driver of a device string. A device's description begins with the same word.
 // Wrappers of a driver ("fault(loss=5%):udp:") change nothing.

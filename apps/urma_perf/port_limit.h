@@ -1,26 +1,18 @@
 #pragma once
 
 #include <array>
-#include <memory>
-#include <string>
-#include <string_view>
 
 #include "apps/urma_perf/limit.h"
-#include "drivers/dpdk/raw_port.h"
+#include "drivers/raw_port.h"
 
 namespace urma::apps::perf {
 
-// The limit of polled ports of DPDK: bare frames over another port of the same kind. For each frame
-// of a burst, both ends compute a CRC of its data, as they do for the ICRC of a packet.
-class DpdkLimit final : public Limit {
+// The limit of a port whose frames this process sends by itself: bare frames over another port of
+// the same kind. For each frame of a burst, both ends compute a CRC of its data, as they do for the
+// ICRC of a packet. The derived class opens the port, and finds the other end.
+class PortLimit : public Limit {
  public:
-  // `device`: a device string, or a description of a device, which begins with one.
-  DpdkLimit(Side& side, Place place, std::string_view device);
-
-  std::string told() const override { return std::to_string(number_); }
-  void meet(const std::string& told) override;
-  std::string pattern() const override;
-  std::string why_silent() const override;
+  PortLimit(Side& side, Place place) : side_(side), place_(place) {}
 
   void begin() override;
   void run(int64_t until) override;
@@ -28,12 +20,16 @@ class DpdkLimit final : public Limit {
   bool receives() const override { return bandwidth() && !data_leaves(); }
   RawTally tally() const override { return tally_; }
 
- private:
+ protected:
+  // Returns the port, once the other end may have been told of it.
+  virtual drivers::RawPort& port() = 0;
+  Place place() const { return place_; }
   bool bandwidth() const { return side_.what().test->bandwidth(); }
+
+ private:
   // Whether this side has the data of a write or a read.
   bool data_leaves() const { return (place_ == Place::client) != side_.what().test->reads(); }
 
-  void open();
   void send(std::span<const std::byte> message);
   void drain();
   void ping(int64_t until);
@@ -43,9 +39,7 @@ class DpdkLimit final : public Limit {
 
   Side& side_;
   Place place_;
-  std::string device_;
-  uint64_t number_ = 0;
-  std::unique_ptr<drivers::dpdk::RawPort> port_;
+  drivers::RawPort* port_ = nullptr;  // since `begin`
   std::array<std::byte, 64> acknowledgement_{};
   std::span<const std::byte> out_;
   std::span<std::byte> in_;

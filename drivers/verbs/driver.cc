@@ -46,7 +46,10 @@ void read_options(OptionReader& options, verbs::Settings& settings) {
                {"send data from registered memory, without a copy; other data is copied"});
 }
 
-Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
+// Opens, by `open`, what the device string describes.
+template <class Open>
+auto open_with(const DeviceString& device, Open&& open)
+    -> decltype(open(std::declval<const verbs::Plugin&>(), verbs::Settings())) {
   verbs::Settings settings;
   OptionReader options(device);
   read_options(options, settings);
@@ -55,7 +58,13 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   settings.adapter = device.address;
   const Result<const verbs::Plugin*> plugin = verbs::load_plugin();
   if (!plugin) return plugin.error();
-  return (*plugin)->open(settings);
+  return open(**plugin, settings);
+}
+
+Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
+  return open_with(device, [](const verbs::Plugin& plugin, const verbs::Settings& settings) {
+    return plugin.open(settings);
+  });
 }
 
 constexpr Driver::Form forms[] = {
@@ -68,6 +77,18 @@ constexpr Driver::Form forms[] = {
      }}};
 
 }  // namespace
+
+namespace verbs {
+
+Result<std::unique_ptr<RawDatagramPort>> open_raw_port(std::string_view device) {
+  const Result<DeviceString> parsed = parse_device_string(device);
+  if (!parsed) return parsed.error();
+  return open_with(*parsed, [](const Plugin& plugin, const Settings& settings) {
+    return plugin.open_raw(settings);
+  });
+}
+
+}  // namespace verbs
 
 extern const Driver verbs_driver;
 const Driver verbs_driver = {

@@ -20,6 +20,7 @@ using Domain = std::unique_ptr<ibv_pd, Destroy<ibv_dealloc_pd>>;
 using Memory = std::unique_ptr<ibv_mr, Destroy<ibv_dereg_mr>>;
 using Channel = std::unique_ptr<ibv_comp_channel, Destroy<ibv_destroy_comp_channel>>;
 using CompletionQueue = std::unique_ptr<ibv_cq, Destroy<ibv_destroy_cq>>;
+using AddressHandle = std::unique_ptr<ibv_ah, Destroy<ibv_destroy_ah>>;
 using QueuePair = std::unique_ptr<ibv_qp, Destroy<ibv_destroy_qp>>;
 
 }  // namespace urma::drivers::verbs

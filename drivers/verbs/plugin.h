@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "drivers/packet_port.h"
+#include "drivers/verbs/raw_port.h"
 #include "drivers/verbs/settings.h"
 
 namespace urma::drivers::verbs {
@@ -12,6 +13,8 @@ struct Plugin {
   const char* stamp;
   // Errors: those of urma::open.
   Result<std::unique_ptr<PacketPort>> (*open)(const Settings& settings);
+  // As open_raw_port, on the adapter of a device with these settings.
+  Result<std::unique_ptr<RawDatagramPort>> (*open_raw)(const Settings& settings);
 };
 
 // The name of the function that returns the table.

@@ -202,6 +202,7 @@ TEST_CASE("the driver of a device string decides what it is compared with") {
           LimitKind::polled_port);
   REQUIRE(innermost_device("fault(loss=1%):dpdk:net_ring0?eal=-m 64: net_ring0 at 10.9.0.1") ==
           "dpdk:net_ring0?eal=-m 64");
+  REQUIRE(limit_kind("fault(loss=5%):verbs:rxe0?gid=1") == LimitKind::rdma_adapter);
   REQUIRE(limit_kind("") == LimitKind::sockets);
   REQUIRE(limit_kind("fault(") == LimitKind::sockets);
 }

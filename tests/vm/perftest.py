@@ -2,8 +2,9 @@
 """Two machines: do the tools of rdma-core and perftest reach the other one over the adapter?
 perftest.py URMA_PERF
 
-Prints also the times of perftest's datagrams and of writes with immediate, measured in turns. If
-other programs use the processors, these times and their ratio differ many times between rounds.
+Prints also the times of perftest's datagrams, and of writes with immediate beside their limit: bare
+datagrams of a second queue pair. All are measured in turns. If other programs use the processors,
+these times and their ratios differ many times between rounds.
 """
 
 import json
@@ -58,19 +59,22 @@ def datagram_us():
     return float(row[4])  # t_typical
 
 
-def write_us():
+def write_beside_limit():
     said = reach([PERF, "write_imm_lat", OTHER, "--device", "verbs:rxe0", "--json", "--size", SIZE,
-                  "--count", COUNT])
-    return json.loads(said)["results"][0]["p50_us"]
+                  "--seconds", "3", "--limit"])
+    (result,) = json.loads(said)["results"]
+    assert result["limit_pattern"] == "verbs ping-pong" and result["limit"] > 0, result
+    return result
 
 
 def first():
     assert "ping data" in reach(["rping", "-c", "-v", "-a", OTHER, "-C", "20"])
     print("rping: 20 round trips", flush=True)
-    rounds = [(datagram_us(), write_us()) for _ in range(ROUNDS)]
+    rounds = [(datagram_us(), write_beside_limit()) for _ in range(ROUNDS)]
     for theirs, ours in rounds:
-        print(f"one way, {SIZE} B: ib_send_lat -c UD {theirs:.0f} us, write_imm_lat {ours:.0f} us",
-              flush=True)
+        print(f"one way, {SIZE} B: ib_send_lat -c UD {theirs:.0f} us, "
+              f"write_imm_lat {ours['p50_us']:.0f} us, "
+              f"{ours['times_limit']:.2f} times bare datagrams", flush=True)
     socket.create_connection(END).close()
 
 
