@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from programs import MEMIF, VHOST, Pingpong, Testpmd, Ucx, Urma, UrmaPorts
+from programs import MEMIF, VHOST, Perftest, Pingpong, Testpmd, Ucx, Urma, UrmaPorts
 
 # The field of the figures that a row of the tables shows.
 LATENCY, RATE, BANDWIDTH = "us", "per_second", "bytes_per_second"
@@ -89,6 +89,14 @@ ROWS = (
         (Ucx("tag_bw", tls="tcp"),)),
     *over(VHOST),
     *over(MEMIF),
+)
+
+# They need an adapter, which has no addresses in a network namespace of their own.
+ADAPTER_ROWS = (
+    Row("verbs: write_imm 64 B, half round trip", Urma("write_imm_lat --device verbs:"), 64,
+        LATENCY, (Perftest("ib_send_lat", "-c UD"),), most_times_peer=1.4),
+    Row("verbs: write 64 KiB", Urma("write_bw --device verbs:"), 1 << 16, BANDWIDTH,
+        (Perftest("ib_write_bw"),), most_times_peer=1.11),
 )
 
 

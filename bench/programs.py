@@ -21,7 +21,8 @@ import tempfile
 import time
 
 CURE = "apt-get install ucx-utils libfabric-bin"
-CURES = {"dpdk-testpmd": "apt-get install dpdk-dev"}  # of programs that CURE does not install
+CURES = {"dpdk-testpmd": "apt-get install dpdk-dev",  # of programs that CURE does not install
+         **dict.fromkeys(("ib_send_lat", "ib_write_bw"), "apt-get install perftest")}
 SERVER_CPU, CLIENT_CPU = 0, 1  # indices of those that this process may use, as urma_perf --self
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -112,6 +113,61 @@ class Pingpong:
         # For small messages two digits of usec/xfer are too few; those of MB/sec suffice.
         rate = float(rows[-1][5]) * 1e6
         return {"us": size / rate * 1e6, "per_second": rate / size, "bytes_per_second": rate}
+
+
+ADAPTERS = "/sys/class/infiniband"
+
+
+def adapter_port():
+    """The first RDMA adapter whose first port is active, and the number of its GID: the first one
+    of RoCE v2 with an IPv4 address, as that of a device, else 0."""
+    for name in sorted(os.listdir(ADAPTERS)) if os.path.isdir(ADAPTERS) else ():
+        port = os.path.join(ADAPTERS, name, "ports/1")
+        if "ACTIVE" not in first_line(port + "/state"):
+            continue
+        mapped = "0000:0000:0000:0000:0000:ffff:"
+        numbers = sorted(os.listdir(port + "/gids"), key=int)
+        routed = [number for number in numbers
+                  if first_line("%s/gids/%s" % (port, number)).startswith(mapped)
+                  and first_line("%s/gid_attrs/types/%s" % (port, number)) == "RoCE v2"]
+        return name, (routed or ["0"])[0]
+    raise Failed("no RDMA adapter of this machine has an active port. Fix: docs/verbs.md makes a "
+                 "software one")
+
+
+@dataclasses.dataclass(frozen=True)
+class Perftest:
+    """A program of perftest and its options, between two processes on one adapter."""
+
+    program: str
+    options: str = ""
+
+    def name(self):
+        return " ".join(filter(None, (self.program, self.options)))
+
+    def environment(self):
+        return {}
+
+    def commands(self, size, count, port):
+        adapter, gid = adapter_port()
+        units = ["--report_gbits"] if self.program.endswith("bw") else []
+        server = [self.program, *self.options.split(), "-d", adapter, "-x", gid, "-F", "-s",
+                  str(size), "-n", str(count), "-p", str(port), *units]
+        return server, server + ["127.0.0.1"]
+
+    def figures(self, output, size):
+        """A latency is printed as bytes, iterations, least, most and typical us one way, ...; a
+        rate as bytes, iterations, peak and average Gb/s, 10^6 messages in a second."""
+        rows = [line.split() for line in output.splitlines()]
+        rows = [row for row in rows if len(row) >= 5 and row[0] == str(size)
+                and re.fullmatch(r"[\d.]+", row[3]) and re.fullmatch(r"[\d.]+", row[4])]
+        if not rows or float(rows[-1][4]) <= 0:
+            raise Failed("%s printed no figures: %s" % (self.name(), last_words(output)))
+        if self.program.endswith("bw"):
+            rate = float(rows[-1][3]) * 1e9 / 8
+            return {"us": size / rate * 1e6, "per_second": rate / size, "bytes_per_second": rate}
+        us = float(rows[-1][4])
+        return {"us": us, "per_second": 1e6 / us, "bytes_per_second": size / us * 1e6}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -207,6 +263,14 @@ def urma_figures(output):
         return {**figures, "limit_us": limit}
     rate = limit if result["limit_unit"] == "messages_per_second" else limit / size
     return {**figures, "limit_per_second": rate, "limit_bytes_per_second": rate * size}
+
+
+def first_line(path, otherwise="unknown"):
+    try:
+        with open(path) as file:
+            return file.readline().strip()
+    except OSError:
+        return otherwise
 
 
 def last_words(output):

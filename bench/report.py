@@ -11,7 +11,7 @@ import subprocess
 import textwrap
 
 from cases import LATENCY, RATE
-from programs import CURE, CURES
+from programs import CURE, CURES, first_line
 
 BEGIN, END = "<!-- bench/compare: begin -->", "<!-- bench/compare: end -->"
 
@@ -131,14 +131,6 @@ def peers_table(rows, runs):
 
 
 # ---- the machine
-
-
-def first_line(path, otherwise="unknown"):
-    try:
-        with open(path) as file:
-            return file.readline().strip()
-    except OSError:
-        return otherwise
 
 
 def said(*command):

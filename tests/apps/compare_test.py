@@ -138,6 +138,44 @@ def test_what_testpmd_prints():
     assert work.commands("/s", 0, 1)[0][1] == "--lcores=0@0,1@0"
 
 
+def test_what_perftest_prints():
+    latency = ("#bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]\n"
+               "64      200          155.20         1423.11      206.50     \t       230.12\n")
+    rate = ("#bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n"
+            "65536      1000             0.40               0.32               0.000610\n")
+    figures = programs.Perftest("ib_send_lat").figures(latency, 64)
+    near(figures["us"], 206.5)
+    near(figures["per_second"], 1e6 / 206.5)
+    figures = programs.Perftest("ib_write_bw").figures(rate, 65536)
+    near(figures["bytes_per_second"], 40e6)
+    near(figures["per_second"], 40e6 / 65536)
+    for output in ("", latency, latency.replace("206.50", "inf"), "64 200 0 0 0\n"):
+        size = 65536 if output == latency else 64
+        fails(lambda: programs.Perftest("ib_send_lat", "-c UD").figures(output, size),
+              "ib_send_lat -c UD", "no figures")
+
+
+def test_which_adapter_is_compared():
+    with tempfile.TemporaryDirectory() as folder:
+        programs.ADAPTERS = folder
+        fails(programs.adapter_port, "Fix: ")
+        mapped = "0000:0000:0000:0000:0000:ffff:0a02:0001"
+        for name, state in (("a0", "1: DOWN"), ("b0", "4: ACTIVE")):
+            port = pathlib.Path(folder) / name / "ports/1"
+            (port / "gids").mkdir(parents=True)
+            (port / "gid_attrs/types").mkdir(parents=True)
+            (port / "state").write_text(state + "\n")
+            for number, gid, kind in ((0, "fe80::1", "RoCE v2"), (2, mapped, "IB/RoCE v1"),
+                                      (10, mapped, "RoCE v2")):
+                (port / "gids" / str(number)).write_text(gid + "\n")
+                (port / "gid_attrs/types" / str(number)).write_text(kind + "\n")
+        assert programs.adapter_port() == ("b0", "10"), programs.adapter_port()
+        server, client = programs.Perftest("ib_write_bw").commands(65536, 100, 7)
+        assert client == server + ["127.0.0.1"] and "--report_gbits" in server, client
+        (pathlib.Path(folder) / "b0/ports/1/gids/10").unlink()
+        assert programs.adapter_port() == ("b0", "0"), programs.adapter_port()
+
+
 def run_of(key, number, good=True, **figures):
     return {"key": key, "round": number, "good": good, "wait_percent": 1, **figures}
 
@@ -170,7 +208,8 @@ def test_bounds():
     assert report.bound(row, 9e6, None) == "10 M/s: **missed**"
     row = next(row for row in cases.ROWS if row.most_times_peer)
     assert report.bound(row, 9e6, (1.7, 1, 2)) == "1.67 times testpmd, frames of 146 B: **missed**"
-    names = [report.peer_key(row, peer) for row in cases.ROWS for peer in row.peers]
+    rows = cases.ROWS + cases.ADAPTER_ROWS
+    names = [report.peer_key(row, peer) for row in rows for peer in row.peers]
     assert len(names) == len(set(names))
 
 
