@@ -6,6 +6,7 @@
 """
 
 import argparse
+import json
 import os
 import pathlib
 import re
@@ -22,7 +23,7 @@ SLOWNESS = 4  # How many times longer a mutant's tests may take than those of th
 BUILD_LIMIT_S = 1800
 CORES = len(os.sched_getaffinity(0))
 TARGETS = ["packet_scripts", "loss_tests", "memory_tests", "gate_tests", "order_tests",
-           "settle_tests", "control_tests", "fabric_tests", "forged_hints", "swarm"]
+           "settle_tests", "control_tests", "fabric_tests", "forged_hints", "number_tests", "swarm"]
 DPDK, VERBS = "drivers/dpdk/", "drivers/verbs/"  # Tested where their kits are installed.
 # Only this program uses the verbs driver.
 VERBS_TARGETS = ["verbs_tests"]
@@ -104,6 +105,10 @@ def make_tree(tree):
     if (run(["cmake", "--preset", "dev"], tree, 300).returncode
             or build(tree, CORES, TARGETS).returncode):
         sys.exit("the copy does not build. Fix: what the build of the tree says")
+    listed = run(["ctest", "--show-only=json-v1", "-L", "kill"], tree / "build/dev", 60)
+    unbuilt = [test["name"] for test in json.loads(listed.stdout)["tests"] if "command" not in test]
+    if unbuilt:
+        sys.exit("no target makes %s. Fix: add it to TARGETS in mutants.py" % ", ".join(unbuilt))
     started = time.monotonic()
     if not tests_pass(tree, BUILD_LIMIT_S, TARGETS):
         sys.exit("the tests fail on the code as it is. Fix: ctest --preset dev -L kill")
