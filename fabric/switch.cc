@@ -231,10 +231,12 @@ uint32_t Switch::choose(const Packet& packet) const {
 }
 
 // Departures are counted only at the port of the packet. So the other queues may be shorter than
-// their counts say, which matters only if there seems to be no room.
+// their counts say, which matters only if there seems to be no room. Those that are collected are
+// counted then.
 Drop Switch::admit(const Port& port, const Lane& lane, uint32_t bytes, Time now) {
   if (lane.bytes + bytes > port.as.queue_bytes) return Drop::queue_full;
-  if (room_for(port, lane, bytes) == Drop::none) return Drop::none;
+  const Drop drop = room_for(port, lane, bytes);
+  if (drop == Drop::none || settings_.keeps == Keeps::until_collected) return drop;
   for (uint32_t each = 0; each < ports_.size(); ++each) settle(each, now);
   return room_for(port, lane, bytes);
 }
