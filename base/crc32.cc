@@ -106,7 +106,8 @@ URMA_TARGET_CLMUL inline uint32_t reduce(__m128i x) {
   return static_cast<uint32_t>(_mm_extract_epi32(_mm_xor_si128(x, q), 1));
 }
 
-// Shuffles by 16 of these bytes move a register up or down by bytes, and zeros in.
+// Masks for shuffles: 16 bytes from the n-th on move a register up by 16 - n bytes, or down by
+// n - 16, and put zeros into the free places.
 alignas(16) constexpr uint8_t moves[48] = {
     0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
     0,    1,    2,    3,    4,    5,    6,    7,    8,    9,    10,   11,   12,   13,   14,   15,
@@ -167,19 +168,13 @@ URMA_TARGET_AVX2 inline __m256i load_two(const std::byte* at) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
 }
 
-template <unsigned distance>
-URMA_TARGET_AVX2 inline __m256i folding_two_by() {
-  constexpr auto low = static_cast<int64_t>(folding_constant(distance + 32));
-  constexpr auto high = static_cast<int64_t>(folding_constant(distance - 32));
-  return _mm256_broadcastsi128_si256(_mm_set_epi64x(high, low));
-}
-
 constexpr size_t least_for_two = 1024;  // less is as fast in 128 bits
 
 URMA_TARGET_AVX2 uint32_t crc32_avx2(uint32_t crc, const void* data, size_t bytes) {
   if (bytes < least_for_two) return crc32_clmul(crc, data, bytes);
   const auto* at = static_cast<const std::byte*>(data);
-  const __m256i by_1024 = folding_two_by<1024>(), by_256 = folding_two_by<256>();
+  const __m256i by_1024 = _mm256_broadcastsi128_si256(folding_by<1024>());
+  const __m256i by_256 = _mm256_broadcastsi128_si256(folding_by<256>());
   __m256i lanes[4];
   for (int i = 0; i < 4; ++i) lanes[i] = load_two(at + 32 * i);
   lanes[0] =
