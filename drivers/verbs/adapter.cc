@@ -21,6 +21,8 @@ constexpr int between_gid_looks_ms = 10;
 // The vendor of rxe, which has no number of its own.
 constexpr uint32_t software_vendor = 0xffffff;
 
+constexpr uint8_t hop_limit = 64;  // routers that a datagram may pass
+
 struct DeviceList {
   DeviceList() : devices(ibv_get_device_list(&count)) {
     if (devices == nullptr) count = 0;
@@ -177,6 +179,15 @@ Result<Adapter> Adapter::open(const Settings& settings) {
 Memory Adapter::register_memory(std::span<const std::byte> memory, int access) const {
   return Memory(ibv_reg_mr(domain_.get(), const_cast<std::byte*>(memory.data()), memory.size(),
                            static_cast<unsigned>(access)));
+}
+
+AddressHandle Adapter::make_handle(const Eid& gid, ibv_ah_attr attributes) const {
+  attributes.is_global = 1;
+  attributes.port_num = facts_.port;
+  std::memcpy(attributes.grh.dgid.raw, gid.bytes.data(), sizeof attributes.grh.dgid.raw);
+  attributes.grh.sgid_index = static_cast<uint8_t>(facts_.gid.index);
+  attributes.grh.hop_limit = hop_limit;
+  return AddressHandle(ibv_create_ah(domain_.get(), &attributes));
 }
 
 Error Adapter::cannot_register(size_t bytes, int why) const {

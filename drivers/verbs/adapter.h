@@ -35,6 +35,9 @@ class Adapter {
   // Lets the adapter access memory, which the system then keeps in place. `access` is as
   // libibverbs takes it; 0: the adapter only reads. Returns null, with errno, if it refuses.
   Memory register_memory(std::span<const std::byte> memory, int access) const;
+  // Returns a handle for datagrams to this GID, or null, with errno. `attributes` has the addresses
+  // of InfiniBand's own, and the flow label; what follows from this port and the GID is set here.
+  AddressHandle make_handle(const Eid& gid, ibv_ah_attr attributes) const;
   // Explains why so much memory of the driver could not be registered. `why` is the errno.
   Error cannot_register(size_t bytes, int why) const;
 

@@ -13,7 +13,6 @@ namespace urma::drivers::verbs {
 namespace {
 
 constexpr uint32_t copied_at_once = 256;
-constexpr uint8_t most_routers = 64;
 
 // A number at the front of the text, and the character behind it, which are removed.
 std::optional<uint32_t> take_number(std::string_view& text) {
@@ -69,13 +68,8 @@ Result<void> RawDatagrams::connect(std::string_view address) {
         .fix("verbs: devices at both ends");
   }
   ibv_ah_attr to{};
-  to.is_global = 1;
   to.dlid = static_cast<uint16_t>(*lid);
-  to.port_num = adapter_.facts().port;
-  std::memcpy(to.grh.dgid.raw, gid->bytes.data(), sizeof to.grh.dgid.raw);
-  to.grh.sgid_index = static_cast<uint8_t>(adapter_.facts().gid.index);
-  to.grh.hop_limit = most_routers;
-  handle_.reset(ibv_create_ah(adapter_.domain(), &to));
+  handle_ = adapter_.make_handle(*gid, to);
   if (!handle_) {
     return failed(Status::no_resources, "verbs: ", adapter_.place(), " finds no way to ",
                   to_string(*gid), ": ", std::strerror(errno))

@@ -31,7 +31,6 @@ constexpr Duration discarded_after = std::chrono::seconds(2);
 constexpr int between_looks_ms = 100;  // at times that may have expired, while there are any
 // rxe reports no event when a queue pair fails, and no completion of its receives.
 constexpr Duration between_looks_at_queue_pair = std::chrono::seconds(1);
-constexpr uint8_t hop_limit = 64;  // routers that a datagram may pass
 
 void set_non_blocking(int descriptor) {
   fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK);
@@ -324,15 +323,9 @@ void Resolver::end_old_queries(Time now) {
 }
 
 ibv_ah* Resolver::make_handle(const Endpoint& to, ibv_ah_attr attributes) const {
-  const Adapter::Facts& facts = adapter_.facts();
-  attributes.is_global = 1;
-  attributes.port_num = facts.port;
   attributes.grh = {};
-  std::memcpy(attributes.grh.dgid.raw, to.address.bytes.data(), sizeof attributes.grh.dgid.raw);
-  attributes.grh.sgid_index = static_cast<uint8_t>(facts.gid.index);
-  attributes.grh.hop_limit = hop_limit;
-  attributes.grh.flow_label = flow_label({facts.gid.address, service_}, to);
-  return ibv_create_ah(adapter_.domain(), &attributes);
+  attributes.grh.flow_label = flow_label({adapter_.facts().gid.address, service_}, to);
+  return adapter_.make_handle(to.address, attributes).release();
 }
 
 void Resolver::handle_adapter_events() {
