@@ -159,14 +159,15 @@ class Perftest:
         """A latency is printed as bytes, iterations, least, most and typical us one way, ...; a
         rate as bytes, iterations, peak and average Gb/s, 10^6 messages in a second."""
         rows = [line.split() for line in output.splitlines()]
-        rows = [row for row in rows if len(row) >= 5 and row[0] == str(size)
-                and re.fullmatch(r"[\d.]+", row[3]) and re.fullmatch(r"[\d.]+", row[4])]
-        if not rows or float(rows[-1][4]) <= 0:
+        column = 3 if self.program.endswith("bw") else 4
+        printed = [row[column] for row in rows if len(row) >= 5 and row[0] == str(size)
+                   and re.fullmatch(r"[\d.]+", row[column])]
+        if not printed or float(printed[-1]) <= 0:
             raise Failed("%s printed no figures: %s" % (self.name(), last_words(output)))
         if self.program.endswith("bw"):
-            rate = float(rows[-1][3]) * 1e9 / 8
+            rate = float(printed[-1]) * 1e9 / 8
             return {"us": size / rate * 1e6, "per_second": rate / size, "bytes_per_second": rate}
-        us = float(rows[-1][4])
+        us = float(printed[-1])
         return {"us": us, "per_second": 1e6 / us, "bytes_per_second": size / us * 1e6}
 
 

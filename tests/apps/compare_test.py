@@ -149,6 +149,10 @@ def test_what_perftest_prints():
     figures = programs.Perftest("ib_write_bw").figures(rate, 65536)
     near(figures["bytes_per_second"], 40e6)
     near(figures["per_second"], 40e6 / 65536)
+    slow = rate.replace("0.000610", "0.000000")  # rounded: the rate in bytes is still right
+    near(programs.Perftest("ib_write_bw").figures(slow, 65536)["bytes_per_second"], 40e6)
+    fails(lambda: programs.Perftest("ib_write_bw").figures(rate.replace("0.32", "0.00"), 65536),
+          "ib_write_bw", "no figures")
     for output in ("", latency, latency.replace("206.50", "inf"), "64 200 0 0 0\n"):
         size = 65536 if output == latency else 64
         fails(lambda: programs.Perftest("ib_send_lat", "-c UD").figures(output, size),
