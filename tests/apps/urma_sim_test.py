@@ -110,7 +110,8 @@ def test_many_that_begin_at_once():
 
 
 def test_a_first_queue_longer_than_a_time_out():
-    """The first packets of all wait for 30 times a round trip, so each is sent again in vain."""
+    """The first packets of 32 senders wait longer than a time-out in the queue, and are sent again,
+    although none is lost. Later packets are sent once."""
     result = simulated("--scenario", "I1", "--rate", "100Mbit", "--rtt", "1000", "--senders", "32",
                        "--duration", "250000", "--cc", "caqm_r")
     assert result["utilisation"] > 0.6, result

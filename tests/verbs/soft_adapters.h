@@ -42,7 +42,7 @@ enum class Failure : uint8_t { reported, silent };
 // All queue pairs of this adapter fail. Returns how many there are.
 size_t fail_queue_pairs(const std::string& name, Failure how);
 
-// The next queue pairs that are to start fail meanwhile, so many times.
+// The next queue pairs that the driver starts fail while it does, this many of them.
 void fail_starts(size_t times);
 
 // The next datagrams are lost, each with this probability.

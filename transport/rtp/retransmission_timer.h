@@ -109,8 +109,8 @@ class RetransmissionTimer {
     asked_at_ = {};
     return timeouts_in_row_ > 0 && in_time;
   }
-  // The channel has made progress: the next wait is the shortest one again. `measured`: by an
-  // acknowledgement that measures a round trip.
+  // The channel has made progress: the next wait is the shortest one again, except for a proven
+  // one. `measured`: the acknowledgement measures a round trip, which ends that, too.
   void note_progress(bool measured) {
     timeouts_in_row_ = 0;
     if (measured) prove({});
@@ -126,9 +126,10 @@ class RetransmissionTimer {
 
  private:
   // A question that was acknowledged too late for an answer was sent before the acknowledgement of
-  // the first copy could come. A packet that was sent twice measures no round trip, so without more
-  // each packet would be sent twice. Until a round trip is measured, no wait is shorter than the
-  // one that this acknowledgement took (after RFC 6298, 5.7, which keeps the doubling).
+  // the first copy could come. A packet that was sent twice measures no round trip, so nothing
+  // would prevent that each packet is sent twice. Therefore, until a round trip is measured, no
+  // wait is shorter than the time that this acknowledgement took (after RFC 6298, 5.7, which keeps
+  // the doubling). Zero if no wait has proved too short.
   Duration proven() const { return proven_wait_ * proven_unit; }
   void prove(Duration wait) {
     const auto units = (wait + proven_unit - Duration(1)) / proven_unit;

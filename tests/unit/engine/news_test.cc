@@ -48,6 +48,15 @@ TEST_CASE("each piece of news is one line, with a count, and a fix for problems"
   CHECK(names.contains("peer_restarted"));
 }
 
+TEST_CASE("news says why a port does not send, if the port knows that better than the system") {
+  Snapshot now = everything(3);
+  now.send_failure_text = "the switch is full. Fix: another one";
+  for (const NewsKind& kind : all_news()) {
+    if (kind.name != "send_failed") continue;
+    CHECK(kind.text(now, 3) == "3 frames were not forwarded: the switch is full. Fix: another one");
+  }
+}
+
 TEST_CASE("news names the peer and the error of the system") {
   const Snapshot now = everything(3);
   for (const NewsKind& kind : all_news()) {
