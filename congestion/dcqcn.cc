@@ -97,8 +97,8 @@ void Dcqcn::cut(Time now) {
 
 void Dcqcn::handle(const Notified& event) { cut(event.now); }
 
-// DCQCN expects links without loss. If packets are lost all the same, those of one burst count as a
-// notification, which receivers do not repeat sooner either.
+// DCQCN expects links without loss. If packets are lost all the same, the losses of 50 us count as
+// one notification, because receivers send no more than one in that time.
 void Dcqcn::handle(const Lost& event) {
   const bool just_cut =
       rate_ < target_ && time_stages_ == 0 && event.now - rate_period_ < least_between_cuts;

@@ -231,8 +231,8 @@ uint32_t Switch::choose(const Packet& packet) const {
 }
 
 // Departures are counted only at the port of the packet. So the other queues may be shorter than
-// their counts say, which matters only if there seems to be no room. Those that are collected are
-// counted then.
+// their counts say, which matters only if there seems to be no room. If a caller collects
+// departures, they are counted when it does, and looking at the ports finds nothing.
 Drop Switch::admit(const Port& port, const Lane& lane, uint32_t bytes, Time now) {
   if (lane.bytes + bytes > port.as.queue_bytes) return Drop::queue_full;
   const Drop drop = room_for(port, lane, bytes);
