@@ -44,6 +44,7 @@ class RetransmissionTimer {
   // Restarts the wait: the first packet has been sent, or packets were acknowledged and others are
   // still outstanding.
   void start(const Retransmission& mode, const Waits& waits, Time now) {
+    if (duplicates_due_ > 0) prove({});
     const Duration patience = time_out(mode, waits, timeouts_in_row_);
     at_ = now + patience;
     probe_next_ = 0;
@@ -65,6 +66,7 @@ class RetransmissionTimer {
     if (mode.trigger == Retransmission::Trigger::rack) asked_at_ = now;
     if (probe_next_ != 0) {
       probe_next_ = 0;
+      note_questions(1);
       // The time-out stays where it was, but leaves enough time for the answer to the probe.
       const Duration rest = time_out(mode, waits, 0) - probe_after(waits);
       at_ = now + std::max(rest, 2 * rtt_.smoothed());
@@ -78,11 +80,19 @@ class RetransmissionTimer {
     return Action::time_out;
   }
 
+  // This many packets are sent as questions.
+  void note_questions(uint32_t count) {
+    questions_ = std::min(questions_ + count, many_questions) & many_questions;
+  }
+
   // Returns whether the peer was found not running recently, more often than packets were lost.
   bool peer_was_late() const { return late_.tolerated() > Duration{}; }
   // Returns whether this time-out sends one question only. One is enough for a peer that was late,
-  // but not if packets are being lost.
-  bool asks_once() const { return peer_was_late() && timeouts_in_row_ == 1; }
+  // but not if packets are being lost. `answered`: switches answer the channel's packets, so these
+  // rather wait in a queue, which more questions would make longer.
+  bool asks_once(bool answered) const {
+    return (answered || peer_was_late()) && timeouts_in_row_ == 1;
+  }
   // An acknowledgement has shown that packets were lost. The timer then tolerates less lateness,
   // because waiting costs throughput.
   void note_lost() {
@@ -97,6 +107,7 @@ class RetransmissionTimer {
   // may be congested.
   bool settle(std::optional<bool> answered, Time oldest_first_copy, const Retransmission& mode,
               const Waits& waits, Time now) {
+    duplicates_due_ = 0;
     if (asked_at_ == Time{}) return false;
     const bool arrived = oldest_first_copy < asked_at_;
     const bool in_time = answered.value_or(false) && !arrived;
@@ -107,7 +118,13 @@ class RetransmissionTimer {
     learn_wait(waited(mode, waits), now - asked_at_);
     if (in_time || late) late_.learn(late);
     asked_at_ = {};
+    questions_ = 0;
     return timeouts_in_row_ > 0 && in_time;
+  }
+  // An acknowledgement brings no news, so a packet has arrived twice. If all questions did that,
+  // none was needed, and the next ones wait for twice as long.
+  void note_duplicate(const Waits& waits) {
+    if (duplicates_due_ > 0 && --duplicates_due_ == 0) prove(2 * until_question(waits));
   }
   // The channel has made progress: the next wait is the shortest one again, except for a proven
   // one. `measured`: the acknowledgement measures a round trip, which ends that, too.
@@ -132,14 +149,22 @@ class RetransmissionTimer {
   // the doubling). Zero if no wait has proved too short.
   Duration proven() const { return proven_wait_ * proven_unit; }
   void prove(Duration wait) {
+    duplicates_due_ = 0;
     const auto units = (wait + proven_unit - Duration(1)) / proven_unit;
     proven_wait_ = static_cast<uint32_t>(std::min<int64_t>(units, most_proven)) & most_proven;
   }
   // A question was sent `waited` after the first copy of its packet, and is acknowledged `later`.
-  // If the wait was a proven one, and this is soon after it, the first copy is lost: waits would
-  // otherwise grow with each loss.
   void learn_wait(Duration waited, Duration later) {
-    const bool lost = later <= longest_answer() || waited + later < proven() * 3 / 2;
+    if (later <= longest_answer()) {
+      // The first copy is lost, and this is the answer, unless each question will be acknowledged,
+      // too, before the next wait begins.
+      if (questions_ == many_questions) return prove({});
+      duplicates_due_ = questions_;
+      return;
+    }
+    // If the wait was a proven one, and this is soon after it, the first copy is lost: waits would
+    // otherwise grow with each loss.
+    const bool lost = waited + later < proven() * 3 / 2;
     prove(lost ? Duration{} : waited + later);
   }
   // Returns for how long there may be no news before the first question.
@@ -159,8 +184,9 @@ class RetransmissionTimer {
   // The time in which a processor wakes up for a packet.
   static constexpr Duration answer_slack = std::chrono::microseconds(100);
   static constexpr unsigned most_timeouts = (1 << 9) - 1;
-  static constexpr Duration proven_unit{1 << 15};         // 33 us
-  static constexpr uint32_t most_proven = (1 << 13) - 1;  // 268 ms, more than `most_timeout`
+  static constexpr uint32_t many_questions = 3;           // this many or more are not counted
+  static constexpr Duration proven_unit{1 << 18};         // 262 us
+  static constexpr uint32_t most_proven = (1 << 10) - 1;  // 268 ms, more than `most_timeout`
 
   RttEstimator rtt_;
   Time at_ = never;
@@ -168,7 +194,9 @@ class RetransmissionTimer {
   // Bits, which keep an idle channel small.
   uint32_t timeouts_in_row_ : 9 = 0;
   uint32_t probe_next_ : 1 = 0;  // whether the next expiry sends a probe
-  uint32_t proven_wait_ : 13 = 0;
+  uint32_t proven_wait_ : 10 = 0;
+  uint32_t questions_ : 2 = 0;       // since the last news
+  uint32_t duplicates_due_ : 2 = 0;  // before these questions are known to have been unneeded
   LatenessTolerance late_;
 };
 

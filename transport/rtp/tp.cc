@@ -203,6 +203,8 @@ inline void Tp::apply(const ParsedAck& ack, Time now, PacketSink& sink) {
     timed_out = asks_at_time_out(mode_, routes().several()) &&
                 timer_.settle(news.answered, news.oldest_first_copy, mode_, pools().waits, now);
     last_progress_ = now;
+  } else {
+    timer_.note_duplicate(pools().waits);
   }
   note_acknowledged(news, inflight, feedback ? &*feedback : nullptr, now);
   uint64_t lost_bytes = 0;
@@ -557,8 +559,10 @@ void Tp::handle_time_out(Time now) {
     // have been lost.
     const uint32_t full = timer_.timeouts_in_row() > 4 ? 4 * questions : questions;
     const uint64_t bytes = uint64_t{full} * (facts_.packet_bytes + header_allowance);
-    questions_due_ = static_cast<uint8_t>(
-        sent_.ask_first(timer_.asks_once() ? 1 : most_questions, bytes, now, pools().sent));
+    const bool once = timer_.asks_once(has_answers(reports_taken_.form()));
+    questions_due_ =
+        static_cast<uint8_t>(sent_.ask_first(once ? 1 : most_questions, bytes, now, pools().sent));
+    timer_.note_questions(questions_due_);
     return;
   }
   // The time-out is enabled in each mode (UB 4.4.1) and repairs the losses that no other rule has

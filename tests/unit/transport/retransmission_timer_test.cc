@@ -106,14 +106,14 @@ TEST_CASE("retransmission timer: only the first time-out of a peer that was late
   Waiting one;
   one.expire();
   REQUIRE(one.expire() == Action::time_out);
-  CHECK_FALSE(one.timer.asks_once());  // no sign yet that the peer is late
+  CHECK_FALSE(one.timer.asks_once(false));  // no sign yet that the peer is late
   one.answer_after(5ms);
   REQUIRE(one.timer.peer_was_late());
-  CHECK_FALSE(one.timer.asks_once());
+  CHECK_FALSE(one.timer.asks_once(false));
   while (one.timer.timeouts_in_row() == 0) one.expire();
-  CHECK(one.timer.asks_once());
+  CHECK(one.timer.asks_once(false));
   REQUIRE(one.expire() == Action::time_out);
-  CHECK_FALSE(one.timer.asks_once());
+  CHECK_FALSE(one.timer.asks_once(false));
 }
 
 TEST_CASE("retransmission timer: an answer takes two round trips and 100 us at most") {
@@ -167,6 +167,56 @@ TEST_CASE("retransmission timer: a question that was too early is not repeated w
     if (measured) CHECK(one.timer.rtt().smoothed() == round_trip);
   }
   CHECK(one.timer.rtt().least() == 40us);
+}
+
+// The acknowledgement of the first copy comes shortly after the question, like an answer to it.
+// Then comes that of the question.
+TEST_CASE("retransmission timer: waits double if all questions are acknowledged, too") {
+  for (const Duration round_trip : {500us, 1500us, 9000us}) {
+    Waiting one;
+    int packets_asked_for = 0;
+    for (int packet = 0; packet < 20; ++packet) {
+      const Time sent = one.now;
+      one.timer.start(sel_rack, waits, sent);
+      int questions = 0;
+      while (one.timer.deadline() < sent + round_trip) {
+        if (one.expire() == Action::time_out) one.timer.note_questions(1);
+        ++questions;
+      }
+      packets_asked_for += questions > 0;
+      if (questions == 0) one.timer.add(round_trip);
+      one.now = sent + round_trip;
+      one.timer.settle(questions > 0 ? std::optional(true) : std::nullopt, never, sel_rack, waits,
+                       one.now);
+      one.timer.note_progress(questions == 0);
+      for (; questions > 0; --questions) one.timer.note_duplicate(waits);
+    }
+    INFO(round_trip.count());
+    CHECK(packets_asked_for >= 1);
+    CHECK(packets_asked_for <= 3);
+    CHECK(one.timer.rtt().smoothed() == round_trip);
+  }
+}
+
+TEST_CASE("retransmission timer: a question that was needed does not change the next wait") {
+  for (const int duplicates : {0, 1}) {
+    Waiting one;
+    for (int packet = 0; packet < 20; ++packet) {
+      one.timer.start(sel_rack, waits, one.now);
+      const Time sent = one.now;
+      one.expire();
+      CHECK(one.now == sent + 480us);
+      // With two questions, the second one is a duplicate of the first.
+      if (duplicates > 0) {
+        CHECK(one.expire() == Action::time_out);
+        one.timer.note_questions(1);
+      }
+      one.now += 40us;
+      CHECK(one.timer.settle(true, never, sel_rack, waits, one.now) == (duplicates > 0));
+      one.timer.note_progress(false);
+      for (int i = 0; i < duplicates; ++i) one.timer.note_duplicate(waits);
+    }
+  }
 }
 
 TEST_CASE("retransmission timer: a peer that loses each first copy is not asked later and later") {
