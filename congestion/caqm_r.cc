@@ -25,8 +25,8 @@ constexpr double least_excess = 0.5;
 // then the flows of a port that was overloaded once would never get what others leave.
 constexpr double nearly_one = 0.999;
 constexpr double few_refused = 0.1;  // flows, that do not hold the excess back
-// In one slot, of what leaves in a round trip. If more arrives, many senders have begun together at
-// an idle port: their first packets take the spare rate.
+// In one slot, of what leaves in a round trip. If more arrives, and more than one packet, many
+// senders have begun together at an idle port: their first packets take the spare rate.
 constexpr float most_burst = 0.5;
 constexpr int idle_slots = 64;  // after which the port forgets
 
@@ -105,7 +105,8 @@ Signal CaqmRMeter::arrive(Time now, uint32_t bytes, uint64_t queue_bytes, Signal
     out.hint = CodedRate{fair_low_, fair_part_}.code(chance_of(seed_, packets_));
   } else if (in.increase && !in.congested) {
     const auto growth = static_cast<float>(std::min<double>(bytes, round_bytes));
-    if (tokens_ >= growth && arrived_ <= most_burst * round_ * rate_) {
+    const float burst = std::max<float>(most_burst * round_ * rate_, packet_);
+    if (tokens_ >= growth && arrived_ <= burst) {
       tokens_ -= growth;
       granted_ += growth;
     } else {

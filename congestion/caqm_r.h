@@ -13,7 +13,7 @@ namespace urma::congestion {
 // doubles its own in each round trip, as long as no port refuses.
 class CaqmR final : public Guarded {
  public:
-  explicit CaqmR(const Settings& settings) : Guarded(settings) {}
+  explicit CaqmR(const Settings& settings) : Guarded(settings, Told::rates) {}
 
  private:
   Signal ask(const Sent& event, bool may_increase) override;

@@ -14,7 +14,7 @@ namespace urma::congestion {
 // a packet.
 class CaqmW final : public Guarded {
  public:
-  explicit CaqmW(const Settings& settings) : Guarded(settings) {}
+  explicit CaqmW(const Settings& settings) : Guarded(settings, Told::windows) {}
 
  private:
   Signal ask(const Sent& event, bool may_increase) override;

@@ -14,6 +14,8 @@ constexpr double least_packets = 1.0 / 1024;
 constexpr double most_gap = 0.1;  // seconds
 constexpr double most_bdp = 4;
 constexpr Duration presumed_base{10'000};  // until a round trip was measured
+// Of a round trip, in which a link sends a packet. Faster ones add less than round trips vary by.
+constexpr double slow_share = 0.1;
 
 // Rounds without S after which the guard alone decides.
 constexpr uint8_t patience_rounds = 2;
@@ -49,7 +51,7 @@ uint32_t nanoseconds(Duration time) {
 
 }  // namespace
 
-Guarded::Guarded(const Settings& settings)
+Guarded::Guarded(const Settings& settings, Told told)
     : limit_(static_cast<uint32_t>(std::clamp<uint64_t>(settings.limit_bytes, 1, UINT32_MAX))),
       link_(static_cast<float>(std::max(settings.bytes_per_second, 0.0))),
       base_ns_(nanoseconds(settings.base_rtt)),
@@ -58,6 +60,7 @@ Guarded::Guarded(const Settings& settings)
       packet_(static_cast<uint16_t>(std::clamp<uint32_t>(settings.packet_bytes, 1, 0xffff))),
       rounds_without_switch_(patience_rounds + 1),
       calm_rounds_(wary_rounds),
+      told_rates_(told == Told::rates),
       base_given_(settings.base_rtt > Duration{}) {
   window_ = 0;
   set_window(packet_);
@@ -82,18 +85,22 @@ double Guarded::most_window() const {
 
 void Guarded::set_window(double bytes) {
   const double most = most_window();
-  const double least = packet_ * std::clamp(base() / most_gap, least_packets, 1.0);
+  const double least = packet_ * std::max(base() / most_gap, least_packets);
   window_ = static_cast<float>(std::clamp(bytes, std::min(least, most), most));
 }
 
 // In whole packets, rounded up, because pacing bounds the rate: with a window of 2.9 packets, the
-// third packet would otherwise wait for an acknowledgement. If switches say which rate is right, a
-// sender that runs late catches up with its schedule by a train, whose packets are in flight all at
-// once. The guard alone learns the rate from the window: a train beyond it would flood a path that
-// holds less than a packet.
+// third packet would otherwise wait for an acknowledgement. While switches take part, a sender that
+// runs late catches up with its schedule by a train, whose packets are in flight all at once. A
+// rate that they name holds however late the receiver runs, so there is room for what leaves until
+// its acknowledgements come; a window that they grant has grown to that already. The guard alone
+// learns the rate from the window: a train beyond it would flood a path that holds less than a
+// packet.
 uint64_t Guarded::window_bytes() const {
   const double packets = window_ / packet_;
-  const double share = std::min(lateness_ns_ * 1e-9 / base(), most_train);
+  const double lateness = lateness_ns_ * 1e-9 / base();
+  const double stated = std::min(lateness, most_train);
+  const double share = told_rates_ ? std::max(stated, ends_.longest() * lateness) : stated;
   const double train = alone() ? 0 : std::floor(packets * share);
   return std::max<uint64_t>(whole_bytes((std::ceil(packets) + train) * packet_, limit_), 1);
 }
@@ -145,12 +152,18 @@ void Guarded::handle(const Acknowledged& event) {
   if (window_ < before) undo_ = 0;
 }
 
+// The least round trip may be that of a small packet. A full one takes longer, at least by the time
+// in which this host's link sends it. On a slow link, that alone would look like a queue, and a
+// packet would be more than the window of a round trip.
 void Guarded::learn_base(const Acknowledged& event) {
   if (base_given_) return;
-  if (event.least_rtt > Duration{}) {
-    base_ns_ = nanoseconds(event.least_rtt);
-  } else if (event.sample > Duration{} && (base_ns_ == 0 || event.sample.count() < base_ns_)) {
-    base_ns_ = nanoseconds(event.sample);
+  const bool known = event.least_rtt > Duration{};
+  const Duration least = known ? event.least_rtt : event.sample;
+  if (least > Duration{}) {
+    const double sending = link_ > 0 ? packet_ / link_ : 0;
+    const bool slow = sending > slow_share * seconds(least);
+    const uint32_t full = nanoseconds(slow ? least + duration_of(sending) : least);
+    base_ns_ = known || base_ns_ == 0 ? full : std::min(base_ns_, full);
   }
   set_window(window_);
 }
@@ -159,8 +172,9 @@ void Guarded::note_round(Time now, Duration rtt) {
   if (now < round_end_) return;
   round_end_ = now + std::max(rtt, duration_of(base()));
   may_cut_ = true;
-  if (!alone() && ++rounds_without_switch_ > patience_rounds) slow_start_ = false;
+  if (!alone() && rounds_without_switch_++ == patience_rounds) slow_start_ = false;
   if (calm_rounds_ < wary_rounds) ++calm_rounds_;
+  ends_.begin_round();
   begin_round();
 }
 
@@ -200,13 +214,22 @@ void Guarded::note_marks(const Acknowledged& event, const Feedback& feedback) {
   marked_ = static_cast<float>(marked_ + weight * (share - marked_));
 }
 
+// While switches report their queues, and ends may be late for a round trip or more, a delay leaves
+// a sender one packet in a round trip: that one waits for an end rather than in a queue, and if it
+// does wait in a queue, the round trip becomes as long.
 void Guarded::hold_back(const Acknowledged& event, const Feedback& feedback, double before) {
   note_marks(event, feedback);
   if (event.sample > Duration{}) {
-    const double above = foreign_delay(event, feedback) - target_delay();
-    if (above > 0) {
+    const double delay = foreign_delay(event, feedback), target = target_delay();
+    const double lateness = lateness_ns_ * 1e-9;
+    ends_.note(delay, lateness, target);
+    // If ends are late by less than a round trip, the target includes that.
+    if (delay > target && (lateness <= base() || ends_.last())) {
+      const double unsure = alone() ? 0 : std::min(lateness, base());
+      const double least = packet_ * std::min(unsure / seconds(event.rtt), 1.0);
+      const double factor = 1 - delay_cut * (delay - target) / seconds(event.sample);
       set_window(std::min<double>(window_, before));
-      cut(std::max(1 - delay_cut * above / seconds(event.sample), least_factor), event.now);
+      cut(std::max(factor, least_factor), event.now, least);
     }
   }
   if (feedback.marked_bytes > 0) {
@@ -215,13 +238,13 @@ void Guarded::hold_back(const Acknowledged& event, const Feedback& feedback, dou
   }
 }
 
-void Guarded::cut(double factor, Time now) {
+void Guarded::cut(double factor, Time now, double least) {
   if (!may_cut_) return;
   may_cut_ = false;
   slow_start_ = false;
   calm_rounds_ = 0;
   undo_ = 0;
-  set_window(window_ * factor);
+  set_window(std::min<double>(window_, std::max(window_ * factor, least)));
   if (window_ < packet_) spread(now);
 }
 

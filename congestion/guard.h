@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "congestion/controller.h"
+#include "congestion/late_ends.h"
 
 namespace urma::congestion {
 
@@ -14,7 +15,10 @@ namespace urma::congestion {
 // they do not measure.
 class Guarded : public Controller {
  public:
-  explicit Guarded(const Settings& settings);
+  // Switches tell a sender how much may be in flight, or how fast it may send.
+  enum class Told : uint8_t { windows, rates };
+
+  Guarded(const Settings& settings, Told told);
 
   Signal request(const Sent& event) final;
   void correct(const Written& event) final;
@@ -61,7 +65,7 @@ class Guarded : public Controller {
   double foreign_delay(const Acknowledged& event, const Feedback& feedback) const;
   double target_delay() const;
   double most_window() const;
-  void cut(double factor, Time now);  // once in a round
+  void cut(double factor, Time now, double least = 0);  // once in a round
 
   Time next_ = Time::min();
   Time round_end_ = Time::min();
@@ -74,8 +78,10 @@ class Guarded : public Controller {
   float marked_ = 0;  // the share of bytes with CE, averaged
   float undo_ = 0;    // the window before the last loss; zero if there is nothing to undo
   uint16_t packet_;
-  uint8_t rounds_without_switch_;
-  uint8_t calm_rounds_;  // without a cut
+  LateEnds ends_;
+  uint16_t rounds_without_switch_ : 2;
+  uint16_t calm_rounds_ : 5;  // without a cut
+  bool told_rates_ : 1;
   bool base_given_ : 1;
   bool may_cut_ : 1 = true;
   bool slow_start_ : 1 = true;

@@ -131,6 +131,7 @@ def test_competition():
     aimd, caqm_w, caqm_r = rows["aimd"], rows["caqm_w"], rows["caqm_r"]
     assert aimd["congested"] == 0 and aimd["drops"] > 0, aimd
     assert caqm_r["congested"] > 0 and caqm_r["drops"] < aimd["drops"], caqm_r
+    assert min(caqm_w["bytes"], caqm_r["bytes"]) > 0.5 * aimd["bytes"], rows
     # A switch that grants increases, or names rates, keeps the queue shorter than losses do.
     assert caqm_r["queue"] < aimd["queue"], rows
     assert caqm_w["congested"] > 0 and caqm_w["queue"] <= aimd["queue"], rows
@@ -138,6 +139,27 @@ def test_competition():
     assert caqm_w["drops"] < aimd["drops"], rows
     # 0.5 would be one sender alone. On a busy machine the two do not begin and end together.
     assert all(row["jain"] > 0.75 for row in rows.values()), rows
+
+
+def alone(control):
+    """One sender for 2 s. Neither it nor the server sleeps or says how late it may run, and two
+    processors have three processes. Returns the bytes in a second."""
+    with Switch("--rate", "100Mbit", "--cc", "none" if control == "aimd" else control) as switch:
+        server = start(PERF, "server", "--device", device(1), stderr=subprocess.STDOUT)
+        await_line(server, "measure it by")
+        sender = start(PERF, "write_bw", "fd55:4200::1", "--size", "16K", "--depth", "64", "--cc",
+                       control, "--device", device(2), "--json", "--seconds", "2")
+        out, errors = sender.communicate(timeout=60)
+        assert sender.returncode == 0, errors
+        end(server)
+        switch.stop()
+        return json.loads(out)["results"][0]["bytes_per_second"]
+
+
+def test_ends_that_spin():
+    rates = {control: alone(control) for control in ("aimd", "caqm_w", "caqm_r")}
+    print(rates)
+    assert min(rates["caqm_w"], rates["caqm_r"]) > 0.5 * rates["aimd"], rates
 
 
 def test_each_c_aqm_behind_each_switch():

@@ -1,5 +1,6 @@
 // Random senders with any congestion control and any retransmission mode, over random lines to one
-// receiver, with paths that fail and heal, and acknowledgements that are lost, late or few. In
+// receiver, with paths that fail and heal, and acknowledgements that are lost, late or few. In half
+// of the worlds the processes run late, as their devices state, or are stopped for longer. In
 // two of three worlds the switch has lanes, port meters, or both; the meters may belong to
 // another control than the senders'. The seed decides everything. With URMA_LONG: 3000 seeds.
 
@@ -78,6 +79,21 @@ struct DrawnSwitch {
   }
 };
 
+// How late the processes run.
+struct DrawnLateness {
+  Duration stated{};
+  Duration stopped{};  // at most, each few milliseconds
+
+  static DrawnLateness drawn(uint64_t seed) {
+    Prng prng(~seed * 3);
+    if (prng.below(2) == 0) return {};
+    return {.stated = one_of(prng, std::array<Duration, 4>{0us, 100us, 1000us, 5000us}),
+            .stopped = one_of(prng, std::array<Duration, 3>{0us, 2000us, 8000us})};
+  }
+  bool punctual() const { return stated == 0us && stopped == 0us; }
+  std::string text() const { return "&scheduling_delay=" + std::to_string(stated / 1us) + "us"; }
+};
+
 struct SwarmEnd {
   std::vector<DrawnLine> lines{};
   uint32_t lane = 0;
@@ -111,11 +127,12 @@ struct SwarmEnd {
     return end;
   }
   bool is_paced() const { return congestion::find_controller(control)->paces; }
-  std::string device(const std::string& network, const DrawnSwitch& at) const {
+  std::string device(const std::string& network, const DrawnSwitch& at,
+                     const DrawnLateness& late) const {
     std::string text = lines.size() > 1 ? "paths():" : "";
     for (const DrawnLine& line : lines) {
       text += (&line == lines.data() ? "sim:" : "+sim:") + network + "?" + line.text + at.text +
-              "&sl=" + std::to_string(lane);
+              late.text() + "&sl=" + std::to_string(lane);
     }
     return text;
   }
@@ -126,6 +143,8 @@ struct SwarmTotals : Statistics {
   uint64_t lanes_used = 0;  // above the lowest
   uint64_t metered = 0;
   uint64_t paced_lines = 0;
+  uint64_t late_worlds = 0;
+  uint64_t stops = 0;
 };
 
 // One world: runs it at once, and checks it meanwhile.
@@ -135,6 +154,7 @@ class SwarmWorld {
       : prng_(seed),
         hosts_(name, seed),
         switch_(DrawnSwitch::drawn(seed)),
+        late_(DrawnLateness::drawn(seed)),
         receiver_(SwarmEnd::drawn(prng_, switch_)) {
     there_.push_back(start(receiver_, name));
     const auto count = prng_.between(1, 3);
@@ -158,9 +178,9 @@ class SwarmWorld {
   ~SwarmWorld() { hosts_.network().faults = {}; }
 
   std::string describe() const {
-    std::string text = "receiver " + receiver_.device("net", switch_);
+    std::string text = "receiver " + receiver_.device("net", switch_, late_);
     for (const SwarmEnd& end : ends_) {
-      text += "\n" + end.control + " " + end.mode + " " + end.device("net", switch_);
+      text += "\n" + end.control + " " + end.mode + " " + end.device("net", switch_, late_);
     }
     return text;
   }
@@ -168,15 +188,21 @@ class SwarmWorld {
   void run() {
     while (std::ranges::any_of(here_, [](const Sender& one) { return one.ended < works_each; })) {
       trouble();
+      if (late_.stopped > 0us) stop_some();
       for (Sender& sender : here_) post_and_take(sender);
     }
     if (cut_) sever(false);
+    if (stopped_ != nullptr) hosts_.stop(*std::exchange(stopped_, nullptr), false);
     check_packets();
     settle();
     check_lines();
     check_switch();
-    // No control is faster than the line of its sender.
-    for (const auto& [line, excess] : excess_) CHECK(excess.most <= most_excess);
+    // No control is faster than the line of its sender, except to catch up after it was late.
+    for (const auto& [line, excess] : excess_) {
+      const double late =
+          excess.bytes_per_second * std::chrono::duration<double>(late_.stated).count();
+      CHECK(excess.most <= most_excess + late);
+    }
   }
   uint64_t trace_hash() { return hosts_.network().trace_hash(); }
   // Adds up what has happened, to show that the worlds have enough trouble.
@@ -194,6 +220,8 @@ class SwarmWorld {
     totals.congested += congested_;
     totals.lanes_used += lanes_used_;
     totals.metered += metered_;
+    totals.late_worlds += late_.stated > 0us;
+    totals.stops += stops_;
     for (const auto& [line, excess] : excess_) totals.paced_lines += excess.most > 0;
   }
 
@@ -207,7 +235,7 @@ class SwarmWorld {
   };
 
   SimHosts::Host start(const SwarmEnd& end, const std::string& network) {
-    return SimHosts::start_at(end.device(network, switch_), {.berths = 16, .receives = 16},
+    return SimHosts::start_at(end.device(network, switch_, late_), {.berths = 16, .receives = 16},
                               end.options);
   }
 
@@ -226,6 +254,21 @@ class SwarmWorld {
     hosts_.network().faults.cut(cut_->from, cut_->to, severed);
     hosts_.network().faults.cut(cut_->to, cut_->from, severed);
     if (!severed) cut_.reset();
+  }
+
+  // One process after the other is stopped, and continues later.
+  void stop_some() {
+    if (hosts_.now() < next_stop_) return;
+    if (stopped_ != nullptr) {
+      hosts_.stop(*std::exchange(stopped_, nullptr), false);
+    } else {
+      const auto chosen = prng_.below(here_.size() + 1);
+      stopped_ = chosen == 0 ? &there_[0] : &here_[chosen - 1].host;
+      hosts_.stop(*stopped_);
+      ++stops_;
+    }
+    const auto most = static_cast<uint64_t>(late_.stopped.count());
+    next_stop_ = hosts_.now() + Duration(static_cast<int64_t>(prng_.between(most / 4, most)));
   }
 
   void post_and_take(Sender& sender) {
@@ -257,7 +300,8 @@ class SwarmWorld {
   // Returns whether port meters bound the queues to the receiver. Each of them takes the whole line
   // for its own, so only one lane may have packets.
   bool metered() const {
-    return switch_.meter == "caqm_r" && (switch_.lanes == 1 || ends_.size() == 1) &&
+    return switch_.meter == "caqm_r" && late_.punctual() &&
+           (switch_.lanes == 1 || ends_.size() == 1) &&
            std::ranges::all_of(ends_, [](const SwarmEnd& end) { return end.control == "caqm_r"; });
   }
   // A sender with several routes has a control for each, which takes a whole line for its own.
@@ -349,11 +393,15 @@ class SwarmWorld {
   Prng prng_;
   SimHosts hosts_;
   DrawnSwitch switch_;
+  DrawnLateness late_;
   SwarmEnd receiver_;
   std::vector<SwarmEnd> ends_;
   std::vector<SimHosts::Host> there_;
   std::vector<Sender> here_;
   Time next_trouble_{};
+  Time next_stop_{};
+  SimHosts::Host* stopped_ = nullptr;
+  uint64_t stops_ = 0;
   std::optional<Path> cut_;
   uint64_t congested_ = 0;  // packets to the receiver that a port meter answered with C
   uint64_t lanes_used_ = 0;
@@ -387,6 +435,8 @@ TEST_CASE("swarm: no control starves a sender, exceeds a line or loses a packet 
   CHECK(totals.lanes_used > 10);
   CHECK(totals.metered > 20);
   CHECK(totals.paced_lines > 50);
+  CHECK(totals.late_worlds > 50);
+  CHECK(totals.stops > 500);
 }
 
 }  // namespace

@@ -338,6 +338,20 @@ TEST_CASE("a sender of one packet in a round trip that is long for the port may 
   CHECK_FALSE(load(meter, now, 2, 6e8, 10).increase);
 }
 
+// Half of what leaves in a round trip would be 625 bytes.
+TEST_CASE("a sender whose packets leave in most of a round trip may send more") {
+  PortSettings slow = gigabyte;
+  slow.bytes_per_second = 1.25e7;
+  CaqmRMeter meter(slow);
+  Time now{};
+  int granted = 0;
+  for (int i = 0; i < 100; ++i) {
+    now += 10ms;
+    granted += meter.arrive(now, 1000, 0, {.increase = true, .hint = rate_code(2e6, 0)}).increase;
+  }
+  CHECK(granted >= 99);
+}
+
 TEST_CASE("the last port on the way says so when it names a rate") {
   for (const bool last : {false, true}) {
     PortSettings settings = gigabyte;

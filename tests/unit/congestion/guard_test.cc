@@ -332,13 +332,91 @@ TEST_CASE("the window has room for the train of a late sender, in whole packets"
   }
 }
 
-TEST_CASE("without a given base round trip, the least measured one counts") {
+// A switch that takes part, and neither grants nor refuses.
+constexpr Feedback nothing_granted{.switched = true};
+
+// Grants of a switch at first, and round trips of 100 us.
+template <class Kind>
+Script<Kind> with_late_ends(double packets, Duration lateness) {
+  congestion::Settings settings = small_packets;
+  settings.lateness = lateness;
+  Script<Kind> script(settings);
+  while (script.window() < packets * 1000) script.acknowledge(all_granted, 100us);
+  return script;
+}
+
+TEMPLATE_TEST_CASE("a delay of ends that may run late cuts if it lasts for two rounds", "", CaqmR,
+                   CaqmW) {
+  Script<TestType> script = with_late_ends<TestType>(20, 1ms);
+  const double before = script.window();
+  for (int i = 0; i < 50; ++i) {
+    script.round(nothing_granted, 4ms);
+    CHECK(script.window() >= before);
+    script.round(nothing_granted, 100us);
+  }
+  for (int i = 0; i < 3; ++i) {
+    CHECK(script.window() >= before);
+    script.round(nothing_granted, 4ms);
+  }
+  CHECK(script.window() < before);
+}
+
+TEMPLATE_TEST_CASE("a delay of ends that may run late for less than a round trip cuts at once", "",
+                   CaqmR, CaqmW) {
+  Script<TestType> script = with_late_ends<TestType>(20, 50us);
+  const double before = script.window();
+  script.now += 100us;
+  script.acknowledge(nothing_granted, 4ms);
+  CHECK(script.window() < before);
+}
+
+// Otherwise a sender would leave a packet in 100 ms, because an end runs late.
+TEMPLATE_TEST_CASE("a delay that lasts leaves one packet in a round trip if ends may be that late",
+                   "", CaqmR, CaqmW) {
+  for (const bool switched : {true, false}) {
+    Script<TestType> script = with_late_ends<TestType>(20, 100us);
+    for (int i = 0; i < 200; ++i) {
+      script.now += 4ms;
+      script.acknowledge(switched ? nothing_granted : alone, 4ms);
+    }
+    INFO(switched);
+    CHECK((script.window() == 25) == switched);
+    CHECK(script.window() <= 25);
+  }
+}
+
+TEST_CASE("a rate that switches name holds while ends are late; a window that they grant is one") {
+  Script<CaqmR> named = with_late_ends<CaqmR>(20, 1ms);
+  Script<CaqmW> granted = with_late_ends<CaqmW>(20, 1ms);
+  const auto beyond = [](const auto& script) {
+    return static_cast<double>(script.controller.window_bytes()) / script.window();
+  };
+  CHECK(beyond(named) < 1.26);
+  for (const auto& [late, least] : {std::pair{600us, 6.5}, {5ms, 10.5}}) {
+    named.acknowledge(nothing_granted, 100us + late);
+    granted.acknowledge(nothing_granted, 100us + late);
+    CHECK(beyond(named) > least);
+    CHECK(beyond(named) < least + 1);
+    CHECK(beyond(granted) < 1.26);
+  }
+  for (int round = 0; round < 200; ++round) named.round(nothing_granted, 100us);
+  CHECK(beyond(named) < 1.3);
+  for (int i = 0; i < 5; ++i) named.round(alone, 4ms);
+  CHECK(static_cast<double>(named.controller.window_bytes()) < named.window() + 1000);
+}
+
+// It may be that of a small packet, so the time is added in which the link sends a full one, if
+// that is long: 100 us of the second link, not 1 us of the first.
+TEST_CASE("without a given base round trip, the least measured one counts, of a full packet") {
   congestion::Settings settings = small_packets;
   settings.base_rtt = {};
-  Script<CaqmR> script(settings);
-  script.acknowledge(alone, 100us);
-  script.send();
-  CHECK(script.controller.allowance(script.now).not_before == script.now + 50us);
+  for (const auto& [rate, gap] : {std::pair{0.0, 50'000}, {1e9, 50'000}, {1e7, 100'000}}) {
+    settings.bytes_per_second = rate;
+    Script<CaqmR> script(settings);
+    script.acknowledge(alone, 100us);
+    script.send();
+    CHECK(script.controller.allowance(script.now).not_before == script.now + Duration(gap));
+  }
 }
 
 }  // namespace

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace urma::congestion {
+
+// Tells a queue from ends that run late, by the delays of the round trips that are neither of the
+// path nor of a queue that switches report. A queue stands in all round trips; after an end was
+// late, others are short again.
+class LateEnds {
+ public:
+  // A round trip had this delay. `lateness`: how late an end may run, both in seconds. `target`:
+  // the longest delay that is not a queue.
+  void note(double delay, double lateness, double target) {
+    if (lateness > 0) {
+      const double share = std::clamp(delay / lateness, 0.0, 1.0);
+      late_ = std::max(late_, static_cast<uint8_t>(share * UINT8_MAX));
+    }
+    if (delay > target) return;
+    punctual_ = true;
+    delayed_rounds_ = 0;
+  }
+  void begin_round() {
+    late_ = static_cast<uint8_t>(late_ - (late_ + forgotten - 1) / forgotten);
+    if (!punctual_ && delayed_rounds_ < many_rounds) ++delayed_rounds_;
+    punctual_ = false;
+  }
+
+  // Returns the longest delay of the last rounds, as a share of how late an end may run.
+  double longest() const { return late_ / double{UINT8_MAX}; }
+  // Returns whether no round trip was short lately.
+  bool last() const { return delayed_rounds_ == many_rounds; }
+
+ private:
+  static constexpr uint8_t many_rounds = 2;
+  static constexpr unsigned forgotten = 16;  // 1 / this of the longest delay, in each round
+
+  uint8_t late_ = 0;
+  uint8_t delayed_rounds_ : 2 = 0;
+  bool punctual_ : 1 = false;  // a round trip of this round was short
+};
+static_assert(sizeof(LateEnds) == 2);
+
+}  // namespace urma::congestion
