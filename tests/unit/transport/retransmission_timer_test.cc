@@ -198,6 +198,22 @@ TEST_CASE("retransmission timer: waits double if all questions are acknowledged,
   }
 }
 
+TEST_CASE("retransmission timer: an answer ends a proven wait") {
+  Waiting one;
+  one.expire();
+  one.now += 5ms;  // too late for an answer: the first copy took as long
+  one.timer.settle(false, never, sel_rack, waits, one.now);
+  one.timer.note_progress(false);
+  one.timer.start(sel_rack, waits, one.now);
+  CHECK(one.timer.deadline() >= one.now + 5ms);
+  if (one.expire() == Action::time_out) one.timer.note_questions(1);
+  one.now += 40us;
+  one.timer.settle(true, never, sel_rack, waits, one.now);
+  one.timer.note_progress(false);
+  one.timer.start(sel_rack, waits, one.now);
+  CHECK(one.timer.deadline() == one.now + 480us);
+}
+
 TEST_CASE("retransmission timer: a question that was needed does not change the next wait") {
   for (const int duplicates : {0, 1}) {
     Waiting one;
