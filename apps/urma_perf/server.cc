@@ -176,6 +176,15 @@ void Server::run_limits() {
 }
 
 void Server::look_after_clients() {
+  std::array<Event, 16> events;
+  const size_t count = device_.events(events);
+  for (const Event& event : std::span(events).first(count)) {
+    if (event.kind != EventKind::peer_lost && event.kind != EventKind::peer_back) continue;
+    for (const auto& session : sessions_) {
+      if (session->client().peer != event.peer) continue;
+      session->note_lost(event.kind == EventKind::peer_lost);
+    }
+  }
   const int64_t time = now();
   for (const auto& session : sessions_) {
     auto probe = session->probe(time, probed_);

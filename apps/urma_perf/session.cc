@@ -9,6 +9,8 @@ namespace {
 constexpr int64_t silence = second;
 // Two, because one may be lost while the client allocates gigabytes of memory.
 constexpr int most_unanswered = 2;
+// While the client's device answers: over a slow network a probe waits behind the data of the test.
+constexpr int most_unanswered_alive = 6;
 
 template <class Body>
 Body understood(const Message& message) {
@@ -149,7 +151,8 @@ void Session::handle_probe(const Completion& completion) {
   // come.
   const bool gone =
       completion.status == Status::peer_restarted || completion.status == Status::remote_access;
-  if (gone || unanswered_ >= most_unanswered) lose();
+  const bool lost = lost_ || completion.status == Status::peer_unreachable;
+  if (gone || unanswered_ >= (lost ? most_unanswered : most_unanswered_alive)) lose();
 }
 
 void Session::lose() {
