@@ -30,7 +30,8 @@ constexpr std::string_view screen =
   --cnas FIRST-LAST the CNAs of the devices of this switch                        (1-16777215)
   --cc NAME         caqm_r, caqm_w or none; devices choose theirs by --cc as well (caqm_r)
   --rtt US          the round trip without queues, in microseconds, for --cc      (1000)
-  --mark BYTES      mark packets behind more bytes than these (ECN)               (never)
+  --mark BYTES      mark packets behind more bytes than these (ECN)
+                    (never; with --cc none a quarter of --queue)
   --queue BYTES     the longest queue of one lane of a port                       (256K)
   --buffer BYTES    the memory of all queues, of which one has at most half      (4M)
   --lanes N         virtual lanes of each port: of a packet's SL; the highest one sends  (1)
@@ -234,6 +235,10 @@ Options parse_options(int count, char** arguments) {
   if (settings.trunk_rate == 0) settings.trunk_rate = settings.port.bytes_per_second;
   settings.hosts.lease = std::chrono::seconds(lease_seconds);
   settings.fabric.meter = meter->name;
+  // Devices that read marks need them. The port meters of a C-AQM keep queues short without them.
+  if (!line.given("--mark") && meter->metering == congestion::Metering::none) {
+    settings.port.marking.from_bytes = settings.port.queue_bytes / 4;
+  }
   settings.fabric.share = 1;  // so that the queues of one port leave memory for those of others
   check(settings);
   settings.fabric.base_rtt = std::chrono::microseconds(rtt_us);
