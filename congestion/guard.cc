@@ -76,15 +76,11 @@ double Guarded::bytes_per_second() const {
 }
 
 // The base round trip may have been measured while both ends were punctual, so what the link
-// carries while an end is late is added.
-double Guarded::most_window() const {
-  const double longest = base() + lateness_ns_ * 1e-9;
-  const double most = link_ > 0 ? std::max<double>(most_bdp * link_ * longest, packet_) : limit_;
-  return std::min<double>(most, limit_);
-}
-
+// carries while an end is late is added to the largest window.
 void Guarded::set_window(double bytes) {
-  const double most = most_window();
+  const double longest = base() + lateness_ns_ * 1e-9;
+  const double room = link_ > 0 ? std::max<double>(most_bdp * link_ * longest, packet_) : limit_;
+  const double most = std::min<double>(room, limit_);
   const double least = packet_ * std::max(base() / most_gap, least_packets);
   window_ = static_cast<float>(std::clamp(bytes, std::min(least, most), most));
 }
@@ -214,18 +210,20 @@ void Guarded::note_marks(const Acknowledged& event, const Feedback& feedback) {
   marked_ = static_cast<float>(marked_ + weight * (share - marked_));
 }
 
-// While switches report their queues, and ends may be late for a round trip or more, a delay leaves
-// a sender one packet in a round trip: that one waits for an end rather than in a queue, and if it
-// does wait in a queue, the round trip becomes as long.
+// Returns whether the target includes how late ends may run. Otherwise a delay says little: on a
+// machine that has fewer processors than busy threads, all round trips may be long. While switches
+// report their queues, a delay elsewhere then counts only together with a loss or a mark of ECN; a
+// guard alone takes one that lasts for a queue, and leaves a packet in a round trip.
+bool Guarded::punctual() const { return lateness_ns_ <= base_ns_; }
+
 void Guarded::hold_back(const Acknowledged& event, const Feedback& feedback, double before) {
   note_marks(event, feedback);
   if (event.sample > Duration{}) {
     const double delay = foreign_delay(event, feedback), target = target_delay();
     const double lateness = lateness_ns_ * 1e-9;
     ends_.note(delay, lateness, target);
-    // If ends are late by less than a round trip, the target includes that.
-    if (delay > target && (lateness <= base() || ends_.last())) {
-      const double unsure = alone() ? 0 : std::min(lateness, base());
+    if (delay > target && (punctual() || (alone() && ends_.last()))) {
+      const double unsure = alone() && punctual() ? 0 : std::min(lateness, base());
       const double least = packet_ * std::min(unsure / seconds(event.rtt), 1.0);
       const double factor = 1 - delay_cut * (delay - target) / seconds(event.sample);
       set_window(std::min<double>(window_, before));
@@ -253,7 +251,7 @@ void Guarded::handle(const Lost& event) {
   const float before = window_;
   if (event.timed_out) {
     set_window(std::min<double>(window_, packet_));
-  } else if (alone()) {
+  } else if (alone() || (!punctual() && ends_.last())) {
     cut(loss_factor, event.now);
   }
   if (window_ < before) undo_ = before;

@@ -64,7 +64,7 @@ class Guarded : public Controller {
   void hold_back(const Acknowledged& event, const Feedback& feedback, double before);
   double foreign_delay(const Acknowledged& event, const Feedback& feedback) const;
   double target_delay() const;
-  double most_window() const;
+  bool punctual() const;
   void cut(double factor, Time now, double least = 0);  // once in a round
 
   Time next_ = Time::min();

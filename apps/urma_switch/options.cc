@@ -181,6 +181,15 @@ void check(const Forwarder::Settings& settings) {
   }
 }
 
+// Devices that read marks need them. The port meters of a C-AQM keep queues short without them.
+void choose_meter(const congestion::PortMeterKind& meter, bool marks_given,
+                  Forwarder::Settings& settings) {
+  settings.fabric.meter = meter.name;
+  if (!marks_given && meter.metering == congestion::Metering::none) {
+    settings.port.marking.from_bytes = settings.port.queue_bytes / 4;
+  }
+}
+
 }  // namespace
 
 std::string help() { return std::string(screen); }
@@ -234,11 +243,7 @@ Options parse_options(int count, char** arguments) {
   settings.hosts.last_cna = own.last;
   if (settings.trunk_rate == 0) settings.trunk_rate = settings.port.bytes_per_second;
   settings.hosts.lease = std::chrono::seconds(lease_seconds);
-  settings.fabric.meter = meter->name;
-  // Devices that read marks need them. The port meters of a C-AQM keep queues short without them.
-  if (!line.given("--mark") && meter->metering == congestion::Metering::none) {
-    settings.port.marking.from_bytes = settings.port.queue_bytes / 4;
-  }
+  choose_meter(*meter, line.given("--mark"), settings);
   settings.fabric.share = 1;  // so that the queues of one port leave memory for those of others
   check(settings);
   settings.fabric.base_rtt = std::chrono::microseconds(rtt_us);

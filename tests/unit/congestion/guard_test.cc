@@ -345,20 +345,39 @@ Script<Kind> with_late_ends(double packets, Duration lateness) {
   return script;
 }
 
-TEMPLATE_TEST_CASE("a delay of ends that may run late cuts if it lasts for two rounds", "", CaqmR,
-                   CaqmW) {
+TEMPLATE_TEST_CASE("a delay of ends that may run late cuts without a switch, if it lasts", "",
+                   CaqmR, CaqmW) {
+  Script<TestType> script = with_late_ends<TestType>(20, 1ms);
+  for (int i = 0; i < 5; ++i) script.round(alone, 100us);  // switches take part no longer
+  double before = script.window();
+  for (int i = 0; i < 50; ++i) {
+    script.round(alone, 4ms);
+    CHECK(script.window() >= before);
+    script.round(alone, 100us);
+  }
+  before = script.window();
+  for (int i = 0; i < 3; ++i) script.round(alone, 4ms);
+  CHECK(script.window() < before);
+  for (int i = 0; i < 200; ++i) {
+    script.now += 4ms;
+    script.acknowledge(alone, 4ms);
+  }
+  CHECK(script.window() >= 25);  // a packet in a round trip
+}
+
+TEMPLATE_TEST_CASE("a delay of ends that may run late cuts with a switch if packets are lost", "",
+                   CaqmR, CaqmW) {
   Script<TestType> script = with_late_ends<TestType>(20, 1ms);
   const double before = script.window();
-  for (int i = 0; i < 50; ++i) {
-    script.round(nothing_granted, 4ms);
-    CHECK(script.window() >= before);
-    script.round(nothing_granted, 100us);
-  }
-  for (int i = 0; i < 3; ++i) {
-    CHECK(script.window() >= before);
-    script.round(nothing_granted, 4ms);
-  }
-  CHECK(script.window() < before);
+  script.lose(false);
+  for (int i = 0; i < 50; ++i) script.round(nothing_granted, 4ms);
+  CHECK(script.window() == before);
+  script.lose(false);
+  CHECK(std::fabs(script.window() / before - 0.7) < 1e-3);
+  script.round(nothing_granted, 100us);
+  const double left = script.window();
+  script.lose(false);
+  CHECK(script.window() == left);
 }
 
 TEMPLATE_TEST_CASE("a delay of ends that may run late for less than a round trip cuts at once", "",
