@@ -76,6 +76,8 @@ void read_queue(World& world, const Choice& choice, Result::Queue& queue) {
     queue.most = std::max<uint64_t>(queue.most, port.at.counters(port.number, lane).most_queue);
   }
   queue.most += packet_bytes;  // the counter has the bytes that are ahead of a packet
+  // The samples are of all lanes together.
+  if (choice.lanes > 1) queue.most = std::max(queue.most, world.queue().most());
   queue.p50 = world.queue().quantile(0.5);
   queue.p99 = world.queue().quantile(0.99);
   queue.p999 = world.queue().quantile(0.999);

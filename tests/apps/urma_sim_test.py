@@ -101,6 +101,9 @@ def test_lanes():
     assert min(rates[1::2]) > 10 * max(rates[0::2]) > 0, result
     assert result["utilisation"] > 0.9 and result["dropped"] == 0, result
     assert result["queue"]["most_packets"] < 50, result
+    result = simulated("--scenario", "I3", "--cc", "caqm_r", "--rate", "10Gbit", "--rtt", "100",
+                       "--lanes", "4")
+    assert result["queue"]["p999_packets"] <= result["queue"]["most_packets"], result
 
 
 def test_many_that_begin_at_once():
