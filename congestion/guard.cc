@@ -34,6 +34,9 @@ constexpr double least_factor = 0.5;
 // The room for the train of a late sender, at most: a share of the window. With room for all that
 // leaves in a lateness of many round trips, the window would not bound a queue any more.
 constexpr double most_train = 0.25;
+// A sender of a named rate whose ends run later than they should may catch up with so many bytes: a
+// quarter of a usual queue of a switch.
+constexpr double most_catch_up = 64 << 10;
 
 // Rounds without a cut, after which a sender takes all that switches grant.
 constexpr uint8_t wary_rounds = 16;
@@ -85,6 +88,14 @@ void Guarded::set_window(double bytes) {
   window_ = static_cast<float>(std::clamp(bytes, std::min(least, most), most));
 }
 
+// Returns how many bytes leave at the rate that switches have named while an end is as late as it
+// was lately. Zero if its lateness is within a round trip, or no switch has named a rate.
+double Guarded::catch_up() const {
+  if (!told_rates_ || punctual() || alone()) return 0;
+  const double expected = bytes_per_second() * lateness_ns_ * 1e-9;
+  return std::min(expected * ends_.longest(), std::max(expected, most_catch_up));
+}
+
 // In whole packets, rounded up, because pacing bounds the rate: with a window of 2.9 packets, the
 // third packet would otherwise wait for an acknowledgement. While switches take part, a sender that
 // runs late catches up with its schedule by a train, whose packets are in flight all at once. A
@@ -96,7 +107,7 @@ uint64_t Guarded::window_bytes() const {
   const double packets = window_ / packet_;
   const double lateness = lateness_ns_ * 1e-9 / base();
   const double stated = std::min(lateness, most_train);
-  const double share = told_rates_ ? std::max(stated, ends_.longest() * lateness) : stated;
+  const double share = std::max(stated, catch_up() / std::max<double>(window_, 1));
   const double train = alone() ? 0 : std::floor(packets * share);
   return std::max<uint64_t>(whole_bytes((std::ceil(packets) + train) * packet_, limit_), 1);
 }
@@ -115,7 +126,9 @@ Duration Guarded::gap(double bytes, uint64_t number) const {
 }
 
 Signal Guarded::request(const Sent& event) {
-  const Time earliest = event.now - Duration(lateness_ns_);
+  const double owed = catch_up();
+  const Duration late = owed > 0 ? duration_of(owed / bytes_per_second()) : Duration{};
+  const Time earliest = event.now - std::max(late, Duration(lateness_ns_));
   next_ = std::max(next_, earliest) + gap(event.bytes, event.number);
   return ask(event, !event.again);
 }
@@ -141,8 +154,9 @@ void Guarded::handle(const Acknowledged& event) {
       const double most = before + careful_growth(static_cast<double>(event.bytes));
       set_window(std::min<double>(window_, most));
     }
-  } else if (alone()) {
-    increase_alone(event);
+  } else if (alone() && in_use(event.inflight_bytes)) {
+    const auto bytes = static_cast<double>(event.bytes);
+    set_window(window_ + (slow_start_ ? std::min<double>(bytes, window_) : careful_growth(bytes)));
   }
   hold_back(event, feedback, before);
   if (window_ < before) undo_ = 0;
@@ -172,12 +186,6 @@ void Guarded::note_round(Time now, Duration rtt) {
   if (calm_rounds_ < wary_rounds) ++calm_rounds_;
   ends_.begin_round();
   begin_round();
-}
-
-void Guarded::increase_alone(const Acknowledged& event) {
-  if (!in_use(event.inflight_bytes)) return;
-  const auto bytes = static_cast<double>(event.bytes);
-  set_window(window_ + (slow_start_ ? std::min<double>(bytes, window_) : careful_growth(bytes)));
 }
 
 // Returns a packet for each window of acknowledged bytes. A window below a packet has few

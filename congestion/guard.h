@@ -58,11 +58,11 @@ class Guarded : public Controller {
   void note_round(Time now, Duration rtt);
   bool alone() const;
   void note_marks(const Acknowledged& event, const Feedback& feedback);
-  void increase_alone(const Acknowledged& event);
   double careful_growth(double bytes) const;
   Duration gap(double bytes, uint64_t number) const;
   void hold_back(const Acknowledged& event, const Feedback& feedback, double before);
   double foreign_delay(const Acknowledged& event, const Feedback& feedback) const;
+  double catch_up() const;
   double target_delay() const;
   bool punctual() const;
   void cut(double factor, Time now, double least = 0);  // once in a round

@@ -14,8 +14,8 @@ class LateEnds {
   // the longest delay that is not a queue.
   void note(double delay, double lateness, double target) {
     if (lateness > 0) {
-      const double share = std::clamp(delay / lateness, 0.0, 1.0);
-      late_ = std::max(late_, static_cast<uint8_t>(share * UINT8_MAX));
+      const double steps = std::clamp(delay / lateness, 0.0, most) * steps_of_lateness;
+      late_ = std::max(late_, static_cast<uint8_t>(steps));
     }
     if (delay > target) return;
     punctual_ = true;
@@ -27,12 +27,14 @@ class LateEnds {
     punctual_ = false;
   }
 
-  // Returns the longest delay of the last rounds, as a share of how late an end may run.
-  double longest() const { return late_ / double{UINT8_MAX}; }
+  // Returns the longest delay of the last rounds, in units of how late an end may run. On a machine
+  // that has fewer processors than busy threads it is many of them.
+  double longest() const { return late_ / steps_of_lateness; }
   // Returns whether no round trip was short lately.
   bool last() const { return delayed_rounds_ == many_rounds; }
 
  private:
+  static constexpr double most = 16, steps_of_lateness = UINT8_MAX / most;
   static constexpr uint8_t many_rounds = 2;
   static constexpr unsigned forgotten = 16;  // 1 / this of the longest delay, in each round
 

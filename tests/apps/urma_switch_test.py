@@ -335,8 +335,9 @@ def trunk_of(report):
 
 
 def test_two_switches():
-    """A device at each switch; the one that writes uses lane 1, the other one lane 0."""
-    rates = ("--rate", "1Gbit", "--trunk-rate", "500Mbit")
+    """A device at each switch; the one that writes uses lane 1, the other one lane 0. The queues
+    have room for what leaves while a process is late."""
+    rates = ("--rate", "1Gbit", "--trunk-rate", "500Mbit", "--queue", "1M")
     with switch_of_two(True, *rates) as first, switch_of_two(False, *rates) as second:
         server = start_server(1, LATE)
         there = f"link({HOST}:{UB_PORT + 1},cna=100,sl=1,{LATE}):udp:{HOST}:0"

@@ -424,6 +424,36 @@ TEST_CASE("a rate that switches name holds while ends are late; a window that th
   CHECK(static_cast<double>(named.controller.window_bytes()) < named.window() + 1000);
 }
 
+TEST_CASE("a sender of a named rate catches up with 64 KiB if its ends run late") {
+  congestion::Settings settings = small_packets;
+  settings.lateness = 1ms;
+  settings.bytes_per_second = 1e7;
+  for (const bool late : {false, true}) {
+    Script<CaqmR> named(settings);
+    Script<CaqmW> granted(settings);
+    for (auto* const ask : {&all_granted, &nothing_granted}) {
+      named.acknowledge(*ask, 100us);
+      granted.acknowledge(*ask, 100us);
+    }
+    if (late) named.acknowledge(nothing_granted, 20ms);
+    if (late) granted.acknowledge(nothing_granted, 20ms);
+    REQUIRE(named.controller.bytes_per_second() == 1e7);
+    named.now += 1s;
+    granted.now += 1s;
+    named.send();
+    granted.send();
+    // A packet takes 100 us, and 64 KiB take 6.55 ms.
+    const Duration owed = named.now + 100us - named.controller.allowance(named.now).not_before;
+    CHECK(std::chrono::abs(owed - (late ? 6554us : 1000us)) < 1us);
+    CHECK(granted.controller.allowance(granted.now).not_before == granted.now - 900us);
+    CHECK((named.controller.window_bytes() > 65'000) == late);
+    for (int i = 0; i < 5; ++i) named.round(alone, 100us);  // switches take part no longer
+    named.now += 1s;
+    named.send();
+    CHECK(named.controller.allowance(named.now).not_before == named.now - 900us);
+  }
+}
+
 // It may be that of a small packet, so the time is added in which the link sends a full one, if
 // that is long: 100 us of the second link, not 1 us of the first.
 TEST_CASE("without a given base round trip, the least measured one counts, of a full packet") {
