@@ -455,11 +455,11 @@ TEST_CASE("a sender of a named rate catches up with 64 KiB if its ends run late"
 }
 
 // It may be that of a small packet, so the time is added in which the link sends a full one, if
-// that is long: 100 us of the second link, not 1 us of the first.
+// that is long: 50 us of the second link, not 1 us of the first.
 TEST_CASE("without a given base round trip, the least measured one counts, of a full packet") {
   congestion::Settings settings = small_packets;
   settings.base_rtt = {};
-  for (const auto& [rate, gap] : {std::pair{0.0, 50'000}, {1e9, 50'000}, {1e7, 100'000}}) {
+  for (const auto& [rate, gap] : {std::pair{0.0, 50'000}, {1e9, 50'000}, {2e7, 75'000}}) {
     settings.bytes_per_second = rate;
     Script<CaqmR> script(settings);
     script.acknowledge(alone, 100us);
