@@ -120,7 +120,8 @@ struct Settings {
   // How late an end may run, which is at least how late its timers expire. A controller that reads
   // delays does not take a delay of this length for a queue. A sender that was late may catch up
   // with this much of its schedule. A window that switches have granted has room for the packets
-  // that a sender then sends at once.
+  // that a sender then sends at once. On a busy machine ends run later: a sender to which switches
+  // name rates may then catch up with 64 KiB, if that is more.
   Duration lateness{};
   uint32_t seed = 0;  // another one for each channel
 };

@@ -14,7 +14,8 @@ constexpr double least_packets = 1.0 / 1024;
 constexpr double most_gap = 0.1;  // seconds
 constexpr double most_bdp = 4;
 constexpr Duration presumed_base{10'000};  // until a round trip was measured
-// Of a round trip, in which a link sends a packet. Faster ones add less than round trips vary by.
+// A link is slow if it needs more than this share of a round trip to send a full packet. Faster
+// links need less than what round trips vary by.
 constexpr double slow_share = 0.1;
 
 // Rounds without S after which the guard alone decides.
@@ -89,7 +90,7 @@ void Guarded::set_window(double bytes) {
 }
 
 // Returns how many bytes leave at the rate that switches have named while an end is as late as it
-// was lately. Zero if its lateness is within a round trip, or no switch has named a rate.
+// was lately. Zero if ends are late for no more than a round trip, or no switch names a rate.
 double Guarded::catch_up() const {
   if (!told_rates_ || punctual() || alone()) return 0;
   const double expected = bytes_per_second() * lateness_ns_ * 1e-9;
@@ -218,10 +219,10 @@ void Guarded::note_marks(const Acknowledged& event, const Feedback& feedback) {
   marked_ = static_cast<float>(marked_ + weight * (share - marked_));
 }
 
-// Returns whether the target includes how late ends may run. Otherwise a delay says little: on a
+// Returns whether ends run late for no more than a round trip. Otherwise a delay says little: on a
 // machine that has fewer processors than busy threads, all round trips may be long. While switches
-// report their queues, a delay elsewhere then counts only together with a loss or a mark of ECN; a
-// guard alone takes one that lasts for a queue, and leaves a packet in a round trip.
+// report their queues, such a delay then reduces the window only together with a loss or a mark of
+// ECN. The guard alone treats a delay that lasts as a queue, but leaves a packet in a round trip.
 bool Guarded::punctual() const { return lateness_ns_ <= base_ns_; }
 
 void Guarded::hold_back(const Acknowledged& event, const Feedback& feedback, double before) {
@@ -230,7 +231,7 @@ void Guarded::hold_back(const Acknowledged& event, const Feedback& feedback, dou
     const double delay = foreign_delay(event, feedback), target = target_delay();
     const double lateness = lateness_ns_ * 1e-9;
     ends_.note(delay, lateness, target);
-    if (delay > target && (punctual() || (alone() && ends_.last()))) {
+    if (delay > target && (punctual() || (alone() && ends_.all_late()))) {
       const double unsure = alone() && punctual() ? 0 : std::min(lateness, base());
       const double least = packet_ * std::min(unsure / seconds(event.rtt), 1.0);
       const double factor = 1 - delay_cut * (delay - target) / seconds(event.sample);
@@ -259,7 +260,7 @@ void Guarded::handle(const Lost& event) {
   const float before = window_;
   if (event.timed_out) {
     set_window(std::min<double>(window_, packet_));
-  } else if (alone() || (!punctual() && ends_.last())) {
+  } else if (alone() || (!punctual() && ends_.all_late())) {
     cut(loss_factor, event.now);
   }
   if (window_ < before) undo_ = before;

@@ -30,8 +30,8 @@ class LateEnds {
   // Returns the longest delay of the last rounds, in units of how late an end may run. On a machine
   // that has fewer processors than busy threads it is many of them.
   double longest() const { return late_ / steps_of_lateness; }
-  // Returns whether no round trip was short lately.
-  bool last() const { return delayed_rounds_ == many_rounds; }
+  // Returns whether the last rounds had no short round trip.
+  bool all_late() const { return delayed_rounds_ == many_rounds; }
 
  private:
   static constexpr double most = 16, steps_of_lateness = UINT8_MAX / most;

@@ -175,7 +175,8 @@ void Server::run_limits() {
   for (const auto& session : sessions_) session->run_limit(millisecond);
 }
 
-void Server::look_after_clients() {
+// Only the device can tell a client that is lost from one that is slow.
+void Server::take_events() {
   std::array<Event, 16> events;
   const size_t count = device_.events(events);
   for (const Event& event : std::span(events).first(count)) {
@@ -185,6 +186,10 @@ void Server::look_after_clients() {
       session->note_lost(event.kind == EventKind::peer_lost);
     }
   }
+}
+
+void Server::look_after_clients() {
+  take_events();
   const int64_t time = now();
   for (const auto& session : sessions_) {
     auto probe = session->probe(time, probed_);

@@ -83,7 +83,7 @@ class Session {
   int64_t heard_;  // when the client's latest message or answer came
   bool probing_ = false;
   int unanswered_ = 0;  // probes in a row
-  bool lost_ = false;
+  bool lost_ = false;   // as the device says
 };
 
 }  // namespace urma::apps::perf

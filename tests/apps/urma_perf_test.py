@@ -331,6 +331,36 @@ def test_lost_server():
     assert code == 5 and "Fix: " in err, (code, out, err)
 
 
+def await_text(process, text):
+    """Reads lines of a process until one contains this text, and returns that."""
+    for line in process.stdout:
+        if text in line:
+            return line
+    raise AssertionError(f"{process.args} ended without {text}")
+
+
+def test_lost_clients():
+    """The server forgets a client that is killed, and one that is stopped."""
+    server = start(PROGRAM, "server", "--verbose", "--device", "udp:127.0.0.1:0",
+                   stderr=subprocess.STDOUT)
+    at = await_text(server, "measure it by").split(" at ")[1].split(";")[0]
+    clients = []
+    for number in (1, 2):
+        clients.append(start(PROGRAM, "write_bw", at, "--seconds", "60"))
+        await_text(server, f"client {number} (")
+    time.sleep(0.5)
+    clients[0].kill()
+    clients[1].send_signal(signal.SIGSTOP)
+    began = time.monotonic()
+    gone = {await_text(server, "is gone").strip() for _ in clients}
+    assert gone == {"client 1 is gone", "client 2 is gone"}, gone
+    # A client whose device is not lost gets a minute.
+    assert time.monotonic() - began < 40
+    for client in clients:
+        kill(client)
+    stop(server)
+
+
 def test_ctrl_c_prints_what_there_is():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "out.json")

@@ -114,8 +114,14 @@ class LateStar {
   std::vector<Change> changes_;  // of each sender and the receiver
 };
 
-// A C-AQM keeps no queue that would fill the line while a process is paused, and each of them is
-// for a fifth of the time.
+// Returns the least use of the line. A C-AQM keeps no queue that would fill it while a process is
+// paused, which each process is for a fifth of the time. In 5 ms more leaves at 1 Gb/s than the
+// queue holds.
+double least_utilisation(uint64_t megabits, Duration stated) {
+  if (stated <= 1ms) return 0.6;
+  return megabits == 100 ? 0.55 : 0.4;
+}
+
 void check(const std::string& control, uint64_t megabits, Duration stated, Duration paused) {
   for (const int senders : {1, 2, 4}) {
     const LateHosts what{control, megabits, senders, stated, paused};
@@ -124,7 +130,7 @@ void check(const std::string& control, uint64_t megabits, Duration stated, Durat
                              std::to_string(paused.count());
     const Outcome out = LateStar(name, what).run(1s);
     INFO(name);
-    CHECK(out.utilisation > (stated > 1ms && megabits > 100 ? 0.4 : 0.55));
+    CHECK(out.utilisation > least_utilisation(megabits, stated));
     CHECK(out.least_share > 0.5);
     CHECK(out.repeated < 0.1);
   }
@@ -138,7 +144,7 @@ TEST_CASE("senders whose ends run late use the line of a receiver, and share it"
   }
 }
 
-TEST_CASE("so do those whose ends are paused for longer than they may run late") {
+TEST_CASE("senders whose ends are paused use the line of a receiver, and share it") {
   for (const std::string control : {"caqm_w", "caqm_r"}) {
     for (const uint64_t megabits : {100u, 1000u}) {
       for (const Duration stated : {0us, 1000us, 5000us}) check(control, megabits, stated, 4ms);

@@ -88,8 +88,8 @@ class RetransmissionTimer {
   // Returns whether the peer was found not running recently, more often than packets were lost.
   bool peer_was_late() const { return late_.tolerated() > Duration{}; }
   // Returns whether this time-out sends one question only. One is enough for a peer that was late,
-  // but not if packets are being lost. `answered`: switches answer the channel's packets, so these
-  // rather wait in a queue, which more questions would make longer.
+  // but not if packets are being lost. `answered`: the channel asks switches for its
+  // rate, so its packets rather wait in a queue, which more questions would make longer.
   bool asks_once(bool answered) const {
     return (answered || peer_was_late()) && timeouts_in_row_ == 1;
   }

@@ -326,15 +326,21 @@ TEST_CASE("an idle port forgets its flows") {
   CHECK(meter.flows() == 1);
 }
 
+// Returns how many of so many packets that ask, each 10 ms after the one before, are granted
+// growth.
+int granted_one_by_one(CaqmRMeter& meter, Time& now, int packets, double rate) {
+  int granted = 0;
+  for (int i = 0; i < packets; ++i) {
+    now += 10ms;
+    granted += granted_at_once(meter, now, 1, rate);
+  }
+  return granted;
+}
+
 TEST_CASE("a sender of one packet in a round trip that is long for the port may send more") {
   CaqmRMeter meter(gigabyte);
   Time now{};
-  int granted = 0;
-  for (int i = 0; i < 10; ++i) {
-    now += 10ms;
-    granted += meter.arrive(now, 1000, 0, {.increase = true, .hint = rate_code(1e5, 0.5)}).increase;
-  }
-  CHECK(granted >= 9);
+  CHECK(granted_one_by_one(meter, now, 10, 1e5) >= 9);
   CHECK_FALSE(load(meter, now, 2, 6e8, 10).increase);
 }
 
@@ -344,12 +350,7 @@ TEST_CASE("a sender whose packets leave in most of a round trip may send more") 
   slow.bytes_per_second = 1.25e7;
   CaqmRMeter meter(slow);
   Time now{};
-  int granted = 0;
-  for (int i = 0; i < 100; ++i) {
-    now += 10ms;
-    granted += meter.arrive(now, 1000, 0, {.increase = true, .hint = rate_code(2e6, 0)}).increase;
-  }
-  CHECK(granted >= 99);
+  CHECK(granted_one_by_one(meter, now, 100, 2e6) >= 99);
 }
 
 TEST_CASE("the last port on the way says so when it names a rate") {
