@@ -175,21 +175,7 @@ void Server::run_limits() {
   for (const auto& session : sessions_) session->run_limit(millisecond);
 }
 
-// Only the device can tell a client that is lost from one that is slow.
-void Server::take_events() {
-  std::array<Event, 16> events;
-  const size_t count = device_.events(events);
-  for (const Event& event : std::span(events).first(count)) {
-    if (event.kind != EventKind::peer_lost && event.kind != EventKind::peer_back) continue;
-    for (const auto& session : sessions_) {
-      if (session->client().peer != event.peer) continue;
-      session->note_lost(event.kind == EventKind::peer_lost);
-    }
-  }
-}
-
 void Server::look_after_clients() {
-  take_events();
   const int64_t time = now();
   for (const auto& session : sessions_) {
     auto probe = session->probe(time, probed_);

@@ -38,7 +38,6 @@ class Server {
   void greet(const Session::Client& from, const Message& question);
   Message welcome(const Session::Client& from, const Message& question);
   void run_limits();
-  void take_events();
   void look_after_clients();
   void say_goodbye();
 

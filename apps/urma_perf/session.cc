@@ -151,7 +151,7 @@ void Session::handle_probe(const Completion& completion) {
   // come.
   const bool gone =
       completion.status == Status::peer_restarted || completion.status == Status::remote_access;
-  const bool lost = lost_ || completion.status == Status::peer_unreachable;
+  const bool lost = completion.status == Status::peer_unreachable;
   if (gone || unanswered_ >= (lost ? most_unanswered : most_unanswered_alive)) lose();
 }
 

@@ -51,8 +51,6 @@ class Session {
   // for long enough.
   std::optional<Work> probe(int64_t time, std::span<std::byte> to);
   void handle_probe(const Completion& completion);
-  // The device reports that the client's device is lost, or answers again.
-  void note_lost(bool lost) { lost_ = lost; }
 
  private:
   struct Running {
@@ -83,7 +81,6 @@ class Session {
   int64_t heard_;  // when the client's latest message or answer came
   bool probing_ = false;
   int unanswered_ = 0;  // probes in a row
-  bool lost_ = false;   // as the device says
 };
 
 }  // namespace urma::apps::perf
