@@ -38,6 +38,7 @@ void add_packets(Statistics& out, const transport::Counters& packets,
   const jetty::TargetCounters& target = transactions.target().counters();
   out.packets_sent = packets.sent;
   out.retransmitted = packets.retransmitted;
+  out.acknowledged_bytes = packets.acknowledged_bytes;
   out.filler = packets.filler;
   out.paced_packets = packets.paced;
   out.paced_trains = packets.trains;

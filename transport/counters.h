@@ -14,9 +14,10 @@ struct Counters {
   // Packets sent.
   uint64_t sent = 0;  // data packets, retransmissions included
   uint64_t retransmitted = 0;
-  uint64_t filler = 0;  // of cancelled slices, and keep-alives
-  uint64_t paced = 0;   // of `sent`, by channels whose packets wait for their departure
-  uint64_t trains = 0;  // the bursts in which these left
+  uint64_t acknowledged_bytes = 0;  // of data packets with headers, of each packet once
+  uint64_t filler = 0;              // of cancelled slices, and keep-alives
+  uint64_t paced = 0;               // of `sent`, by channels whose packets wait for their departure
+  uint64_t trains = 0;              // the bursts in which these left
   uint64_t acks_sent = 0;
   uint64_t setup_sent = 0;
   uint64_t datagrams_sent = 0;  // accepted from the layer above

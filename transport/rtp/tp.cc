@@ -203,6 +203,7 @@ inline void Tp::apply(const ParsedAck& ack, Time now, PacketSink& sink) {
     timed_out = asks_at_time_out(mode_, routes().several()) &&
                 timer_.settle(news.answered, news.oldest_first_copy, mode_, pools().waits, now);
     last_progress_ = now;
+    counters_.acknowledged_bytes += news.bytes;
   } else {
     timer_.note_duplicate(pools().waits);
   }

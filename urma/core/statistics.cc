@@ -75,6 +75,10 @@ constexpr Metric metrics[] = {
      &S::packets_sent},
     {"retransmitted", "packets", total, packets,
      "Packets sent again because they were believed lost.", &S::retransmitted},
+    {"acknowledged_bytes", "bytes", total, packets,
+     "Bytes of data packets, with their headers, that peers have acknowledged; of each packet "
+     "once.",
+     &S::acknowledged_bytes},
     {"filler", "packets", total, packets,
      "Packets sent without data, in place of cancelled ones or to keep a channel alive.",
      &S::filler},

@@ -42,15 +42,16 @@ struct Statistics {
   uint64_t datagrams_dropped = 0;   // dropped here, on arrival or before sending
 
   // Packets of channels.
-  uint64_t packets_sent = 0;      // data packets, retransmissions included
-  uint64_t retransmitted = 0;     // packets sent again, because they seemed lost
-  uint64_t filler = 0;            // packets without data: for cancelled ones, or to stay alive
-  uint64_t paced_packets = 0;     // data packets that left at times set by congestion control
-  uint64_t paced_trains = 0;      // bursts in which these left
-  uint64_t acks_sent = 0;         // acknowledgements
-  uint64_t packets_received = 0;  // packets of any kind with a correct ICRC
-  uint64_t duplicates = 0;        // packets received more than once
-  uint64_t out_of_order = 0;      // packets received before earlier ones
+  uint64_t packets_sent = 0;        // data packets, retransmissions included
+  uint64_t retransmitted = 0;       // packets sent again, because they seemed lost
+  uint64_t acknowledged_bytes = 0;  // bytes of these packets that were acknowledged, each once
+  uint64_t filler = 0;              // packets without data: for cancelled ones, or to stay alive
+  uint64_t paced_packets = 0;       // data packets that left at times set by congestion control
+  uint64_t paced_trains = 0;        // bursts in which these left
+  uint64_t acks_sent = 0;           // acknowledgements
+  uint64_t packets_received = 0;    // packets of any kind with a correct ICRC
+  uint64_t duplicates = 0;          // packets received more than once
+  uint64_t out_of_order = 0;        // packets received before earlier ones
   uint64_t retransmission_timeouts = 0;  // time-outs without any acknowledgement
   uint64_t packets_marked = 0;           // packets received with an ECN mark
   uint64_t overtaken_reports = 0;        // reports of congestion ignored as outdated
