@@ -9,35 +9,35 @@
 namespace urma::drivers {
 
 // The transmit frames of a driver, with their head room, in ordinary memory. It knows which frames
-// are free, not what the others contain. All memory is allocated at construction. The port owns it;
-// used by one thread at a time.
+// are free, not what the others contain. All memory is reserved at construction, and touched as far
+// as frames are lent at a time. The port owns it; used by one thread at a time.
 class FramePool {
  public:
   explicit FramePool(uint32_t frames)
-      : frames_(frames),
-        heads_(size_t{frames} * TxFrame::head_room),
-        free_(frames),
-        count_(frames) {
-    for (uint32_t i = 0; i < frames; ++i) {
-      frames_[i].head = heads_.data() + size_t{i} * TxFrame::head_room;
-      free_[i] = &frames_[i];
-    }
-  }
+      : frames_(frames), heads_(size_t{frames} * TxFrame::head_room), free_(frames) {}
 
   size_t lend(std::span<TxFrame*> out) {
     size_t lent = 0;
     while (lent < out.size() && count_ > 0) out[lent++] = free_[--count_];
+    while (lent < out.size() && made_ < size()) out[lent++] = make();
     return lent;
   }
   void take_back(TxFrame* frame) { free_[count_++] = frame; }
-  uint32_t free() const { return count_; }
+  uint32_t free() const { return count_ + size() - made_; }
   uint32_t size() const { return static_cast<uint32_t>(frames_.size()); }
 
  private:
+  TxFrame* make() {
+    TxFrame& frame = frames_[made_];
+    frame.head = heads_.data() + size_t{made_++} * TxFrame::head_room;
+    return &frame;
+  }
+
   RegionArray<TxFrame> frames_;
   Region heads_;
-  RegionArray<TxFrame*> free_;
-  uint32_t count_;
+  RegionArray<TxFrame*> free_;  // those that were lent before, the latest last
+  uint32_t count_ = 0;          // of them
+  uint32_t made_ = 0;           // frames that were ever lent: the first ones
 };
 
 // Returns the beginning of the packet, which contains its transport header.

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include "base/prng.h"
+#include "base/region.h"
 #include "drivers/device_string.h"
 #include "urma/core/time.h"
 #include "wire/frame.h"
@@ -60,7 +60,7 @@ class LateFrames {
   const Held& at(uint64_t number) const { return held_[number % held_.size()]; }
 
   const Lateness lateness_;
-  std::vector<Held> held_;
+  RegionArray<Held> held_;
   // The numbers of frames that have been taken, read and settled.
   uint64_t taken_ = 0;
   uint64_t read_ = 0;

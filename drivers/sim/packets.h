@@ -9,7 +9,8 @@
 namespace urma::drivers::sim {
 
 // The packets of a network that are on their way or wait at a port: what the network knows of each,
-// and its bytes, in reserved memory. It knows them by their indices.
+// and its bytes, in reserved memory. It knows them by their indices. Memory is touched as far as
+// packets exist at a time.
 class Packets {
  public:
   static constexpr uint32_t none = UINT32_MAX;
@@ -31,12 +32,11 @@ class Packets {
 
   Packets() : storage_(size_t{capacity} * largest), packets_(capacity) {
     vacant_.reserve(capacity);
-    for (uint32_t i = capacity; i-- > 0;) vacant_.push_back(i);
   }
 
   // Returns the index of a vacant packet; `none` if there is none.
   uint32_t take() {
-    if (vacant_.empty()) return none;
+    if (vacant_.empty()) return made_ < capacity ? made_++ : none;
     const uint32_t packet = vacant_.back();
     vacant_.pop_back();
     return packet;
@@ -47,8 +47,9 @@ class Packets {
 
  private:
   Region storage_;
-  std::vector<Packet> packets_;
-  std::vector<uint32_t> vacant_;
+  RegionArray<Packet> packets_;
+  std::vector<uint32_t> vacant_;  // of those that were taken before, the latest last
+  uint32_t made_ = 0;             // how many were ever taken: the first ones
 };
 
 }  // namespace urma::drivers::sim

@@ -2,8 +2,8 @@
 
 #include <memory>
 #include <optional>
-#include <vector>
 
+#include "base/region.h"
 #include "drivers/frame_pool.h"
 #include "drivers/impairment.h"
 #include "drivers/lateness.h"
@@ -67,7 +67,7 @@ class Port final : public PacketPort {
   LateFrames held_;  // frames in the device
   Time planned_ = never;
   // Packets that have arrived, oldest first.
-  std::vector<uint32_t> inbox_;
+  RegionArray<uint32_t> inbox_;
   size_t inbox_first_ = 0;
   size_t inbox_count_ = 0;
   uint64_t inbox_bytes_ = 0;
