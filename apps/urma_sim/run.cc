@@ -24,12 +24,6 @@ void go(World& world, Duration time) {
                   "shorter --duration");
 }
 
-std::vector<uint64_t> delivered(const World& world) {
-  std::vector<uint64_t> bytes;
-  for (const World::Progress& one : world.flows()) bytes.push_back(one.delivered);
-  return bytes;
-}
-
 // Jain's index of values; 0 if all are 0.
 double jain_of(std::span<const double> values) {
   double sum = 0, squares = 0;
@@ -46,14 +40,14 @@ double settling(World& world, const Choice& choice, uint32_t first, uint32_t las
   constexpr int64_t window_rounds = 5;
   double settled = 0;
   for (int64_t at = 0; at < phase_rounds; at += window_rounds) {
-    const auto before = delivered(world);
-    go(world, window_rounds * choice.rtt);
-    const auto after = delivered(world);
+    const auto before = world.acknowledged();
+    go(world, window_rounds * choice.round());
+    const auto after = world.acknowledged();
     std::vector<double> got;
     for (uint32_t i = first; i < last; ++i)
       got.push_back(static_cast<double>(after[i] - before[i]));
     const double used = std::accumulate(got.begin(), got.end(), 0.0) /
-                        (choice.bdp() * static_cast<double>(window_rounds));
+                        choice.carried(window_rounds * choice.round());
     if (jain_of(got) < 0.95 || used < 0.85) settled = static_cast<double>(at + window_rounds);
   }
   return settled < static_cast<double>(phase_rounds) ? settled
@@ -105,18 +99,28 @@ void read_counters(World& world, Result& result) {
   result.why = control.source;
 }
 
-// `seconds`: the time in which the flows have delivered all bytes beyond those of `before`.
-void read_flows(const World& world, const Plan& plan, const Choice& choice,
+// Returns the part of a flow's acknowledged bytes that is payload: the ICRC is not counted in them.
+double payload_share(const Choice& choice) {
+  constexpr uint64_t header_bytes = packet_bytes - mtu - 4;
+  const uint64_t packets = (choice.message_bytes + mtu - 1) / mtu;
+  return static_cast<double>(choice.message_bytes) /
+         static_cast<double>(choice.message_bytes + packets * header_bytes);
+}
+
+// `seconds`: the time in which bytes beyond those of `before` were acknowledged.
+void read_flows(World& world, const Plan& plan, const Choice& choice,
                 const std::vector<uint64_t>& before, double seconds, Result& result) {
+  const auto after = world.acknowledged();
+  const double share = payload_share(choice);
   const double rate = static_cast<double>(choice.bytes_per_second);
   const double alone = static_cast<double>(choice.flow_bytes) / rate + in_seconds(choice.rtt);
-  std::vector<double> rates;
+  std::vector<double> rates, shares;
   double last = 0;
   for (size_t i = 0; i < plan.flows.size(); ++i) {
     const Flow& flow = plan.flows[i];
     const World::Progress& one = world.flows()[i];
     Result::FlowResult out{.from = flow.from, .to = flow.to, .fair_share = flow.fair_share};
-    out.bytes_per_second = static_cast<double>(one.delivered - before[i]) / seconds;
+    out.bytes_per_second = share * static_cast<double>(after[i] - before[i]) / seconds;
     if (choice.flow_bytes > 0 && one.finished != never) {
       out.seconds = in_seconds(one.finished - one.begun);
       out.slowdown = out.seconds / alone;
@@ -129,9 +133,10 @@ void read_flows(const World& world, const Plan& plan, const Choice& choice,
       result.off_fair = std::max(result.off_fair, std::abs(out.bytes_per_second / fair - 1));
     }
     rates.push_back(out.bytes_per_second);
+    shares.push_back(out.bytes_per_second / (flow.fair_share > 0 ? flow.fair_share : 1));
     result.flows.push_back(out);
   }
-  result.jain = jain_of(rates);
+  result.jain = jain_of(shares);
   const auto capacity = static_cast<double>(plan.capacity);
   if (choice.flow_bytes == 0 && capacity > 0) {
     result.utilisation = std::accumulate(rates.begin(), rates.end(), 0.0) / capacity;
@@ -144,14 +149,13 @@ void read_flows(const World& world, const Plan& plan, const Choice& choice,
 
 }  // namespace
 
-Result run(const Plan& plan, const Choice& choice) {
+Result run(World& world, const Plan& plan, const Choice& choice) {
   const Time began = read_clock();
-  World world(plan, choice);
   world.connect();
   const bool ends = choice.flow_bytes > 0;
   if (!ends && !plan.phases) go(world, plan.warm_up);
   Result result;
-  const auto before = delivered(world);
+  const auto before = world.acknowledged();
   world.begin_samples();
   const Time from = world.now();
   plan.phases ? run_phases(world, choice, result) : go(world, plan.duration);

@@ -7,6 +7,8 @@
 
 namespace urma::apps::simulation {
 
+class World;
+
 // The measurements of a run.
 struct Result {
   struct FlowResult {
@@ -32,7 +34,7 @@ struct Result {
   std::vector<FlowResult> flows;
   Queue queue;
   double utilisation = 0;      // of what all flows can have; 0: not known
-  double jain = 0;             // of the shares
+  double jain = 0;             // of the rates, each divided by its fair share if that is known
   double off_fair = 0;         // the largest difference to a fair share, as a fraction of it
   bool complete = true;        // all flows with an end have ended
   double last_over_ideal = 0;  // the end of the last flow / the least time that all flows need
@@ -48,8 +50,8 @@ struct Result {
   double seconds = 0;  // that the run took
 };
 
-// Runs the plan. Throws a Failure, also after Ctrl-C.
-Result run(const Plan& plan, const Choice& choice);
+// Runs the plan in a new world that was made of both. Throws a Failure, also after Ctrl-C.
+Result run(World& world, const Plan& plan, const Choice& choice);
 
 // A trace hash as it is printed.
 std::string hash_text(uint64_t hash);

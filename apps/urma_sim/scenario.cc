@@ -19,15 +19,10 @@ constexpr uint32_t leaf_hosts = 8, spines = 4;
 // From so many senders on, the first queue takes long to drain.
 constexpr uint32_t many_senders = 512;
 
-Duration sending_time(const Choice& choice, uint64_t bytes) {
-  return Duration(static_cast<int64_t>(1e9 * static_cast<double>(bytes) /
-                                       static_cast<double>(choice.bytes_per_second)));
-}
-
 // Returns the delay of each cable on a way of `cables` cables on which a packet and its
 // acknowledgement take `rtt`; negative if sending alone takes longer.
 Duration delay_for(const Choice& choice, Duration rtt, int64_t cables) {
-  const Duration sent = cables * sending_time(choice, mtu + ack_bytes);
+  const Duration sent = cables * choice.sending_time(mtu + ack_bytes);
   return (rtt - sent) / (2 * cables);
 }
 
@@ -40,17 +35,17 @@ fabric::Marking marks_for(const Choice& choice) {
             .most_chance = 0.2};
   }
   if (choice.cc == "ldcp") {
-    return {.from_bytes = static_cast<uint64_t>(choice.bdp() / 3),
-            .all_bytes = static_cast<uint64_t>(choice.bdp())};
+    const double bdp = choice.carried(choice.rtt);
+    return {.from_bytes = static_cast<uint64_t>(bdp / 3), .all_bytes = static_cast<uint64_t>(bdp)};
   }
   return {};
 }
 
 Plan base_plan(const Choice& choice) {
   Plan plan;
-  plan.duration = choice.duration;
+  plan.duration = choice.duration > 0s ? choice.duration : choice.rounds * choice.round();
   plan.capacity = choice.bytes_per_second;
-  plan.warm_up = (choice.senders >= many_senders ? 240 : 40) * choice.rtt;
+  plan.warm_up = (choice.senders >= many_senders ? 240 : 40) * choice.round();
   plan.switches.shape = choice.shape;
   plan.switches.each_port.marking = marks_for(choice);
   plan.switches.each_port.queue_bytes = uint64_t{4} << 20;
@@ -93,7 +88,7 @@ Plan joins(const Choice& choice) {
   Plan plan = incast(choice);
   plan.phases = true;
   plan.warm_up = {};
-  const Duration phase = phase_rounds * choice.rtt;
+  const Duration phase = phase_rounds * choice.round();
   for (uint32_t i = 0; i < choice.senders; ++i) {
     plan.flows[i].start = i * phase;
     plan.flows[i].stop = (choice.senders + i) * phase;
@@ -131,7 +126,7 @@ Plan parking_lot(const Choice& choice) {
     const uint32_t last = static_cast<uint32_t>(plan.hosts.size()) + hops;
     if (cable.a.node == last - 1 && cable.b.node == last) plan.trunk = cable.a;
   }
-  plan.warm_up = 100 * choice.rtt;
+  plan.warm_up = 100 * choice.round();
   plan.capacity = 0;
   return plan;
 }
@@ -145,7 +140,7 @@ Plan mixed(const Choice& choice) {
     const Duration rtt = choice.rtt * (i % 3 == 0 ? 1 : i % 3 == 1 ? 2 : 8) / 2;
     plan.hosts[i + 1].delay = plan.hosts[0].delay + (rtt - shortest) / 2;
   }
-  plan.warm_up = 100 * choice.rtt;
+  plan.warm_up = 100 * choice.round();
   return plan;
 }
 
@@ -183,11 +178,8 @@ Plan only_marks(const Choice& choice) {
   return plan;
 }
 
-constexpr Choice hundred{.senders = 8,
-                         .bytes_per_second = 100 * gigabit,
-                         .rtt = 8us,
-                         .message_bytes = 16 << 10,
-                         .duration = 3200us};
+constexpr Choice hundred{
+    .senders = 8, .bytes_per_second = 100 * gigabit, .rtt = 8us, .message_bytes = 16 << 10};
 
 constexpr Choice with(Choice choice, uint32_t senders) {
   choice.senders = senders;
@@ -197,14 +189,12 @@ constexpr Choice four_hundred() {
   Choice choice = hundred;
   choice.bytes_per_second = 400 * gigabit;
   choice.rtt = 4us;
-  choice.duration = 1600us;
   return choice;
 }
 constexpr Choice finite() {
   Choice choice = with(hundred, 16);
   choice.flow_bytes = 2 << 20;
   choice.message_bytes = 64 << 10;
-  choice.duration = {};
   return choice;
 }
 constexpr Choice small_messages() {
@@ -213,7 +203,7 @@ constexpr Choice small_messages() {
   return choice;
 }
 constexpr Choice longer(Choice choice) {
-  choice.duration = 6400us;
+  choice.rounds = 800;
   return choice;
 }
 
@@ -228,7 +218,7 @@ std::span<const Scenario> scenarios() {
        incast},
       {"I2", "the same at 400 Gb/s with round trips of 4 us", wide, four_hundred(), 1000, incast},
       {"I3", "incast of flows that end", wide, finite(), 1000, incast},
-      {"J1", "flows join and leave, one in each 100 round trips", only_star, small_messages(), 16,
+      {"J1", "flows join and leave, one in each 100 rounds", only_star, small_messages(), 16,
        joins},
       {"L1", "a parking lot: one flow over three hops, and 1, 2 and 4 over one of them",
        only_parking, longer(with(hundred, 8)), 8, parking_lot},
@@ -253,8 +243,8 @@ Plan plan_of(const Scenario& scenario, const Choice& choice) {
     plan.hosts[plan.flows[i].from].lane = static_cast<uint32_t>(i % choice.lanes);
   }
   if (choice.flow_bytes > 0 && choice.duration == Duration{}) {
-    plan.duration = most_over_ideal *
-                    (choice.rtt + sending_time(choice, plan.flows.size() * choice.flow_bytes));
+    plan.duration =
+        most_over_ideal * (choice.rtt + choice.sending_time(plan.flows.size() * choice.flow_bytes));
   }
   return plan;
 }

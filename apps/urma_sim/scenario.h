@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -13,6 +14,11 @@ namespace urma::apps::simulation {
 
 using drivers::sim::Switches;
 
+// The largest payload of a packet, and the bytes of such a packet of a write on the line: with
+// RTPH, BTAH, MAETAH, TVETAH and ICRC.
+inline constexpr uint32_t mtu = 4096;
+inline constexpr uint32_t packet_bytes = mtu + 16 + 8 + 16 + 4 + 4;
+
 // The values of a run: a scenario's usual ones, and those that the user changed.
 struct Choice {
   std::string_view cc = "aimd";
@@ -22,13 +28,28 @@ struct Choice {
   Duration rtt{};                 // without queues, between two hosts
   uint64_t message_bytes = 0;     // of each write
   uint64_t flow_bytes = 0;        // 0: a flow has no end
-  Duration duration{};            // that is measured; none if flows end
+  int64_t rounds = 400;           // that are measured
+  Duration duration{};            // that is measured instead; if zero, the rounds decide
   uint32_t lanes = 1;             // of switches; the hosts that send take them in turn
   uint64_t seed = 1;
 
-  double bdp() const {
-    return static_cast<double>(bytes_per_second) * std::chrono::duration<double>(rtt).count();
+  // Returns how long a cable takes for so many bytes.
+  Duration sending_time(uint64_t bytes) const {
+    return Duration(static_cast<int64_t>(1e9 * static_cast<double>(bytes) /
+                                         static_cast<double>(bytes_per_second)));
   }
+  // Returns how many bytes a cable carries in a time.
+  double carried(Duration time) const {
+    return static_cast<double>(bytes_per_second) * std::chrono::duration<double>(time).count();
+  }
+  // Returns the time that takes as many packets as this one at 100 Gb/s, if cables are slower.
+  Duration stretched(Duration time) const {
+    return std::max(time,
+                    sending_time(static_cast<uint64_t>(12.5 * static_cast<double>(time.count()))));
+  }
+  // Returns the unit of time of a scenario: a round trip, or the time of 24 packets if that is
+  // longer. Otherwise the flows of a slow cable would be measured before each has sent a packet.
+  Duration round() const { return std::max(rtt, sending_time(uint64_t{24} * packet_bytes)); }
 };
 
 // One host writes to another, as fast as it may.
@@ -76,11 +97,7 @@ Plan plan_of(const Scenario& scenario, const Choice& choice);
 // Returns false if a packet and its acknowledgement are sent for longer than the round trip.
 bool is_possible(const Plan& plan);
 
-// The largest payload of a packet, and the bytes of such a packet of a write on the line: with
-// RTPH, BTAH, MAETAH, TVETAH and ICRC.
-inline constexpr uint32_t mtu = 4096;
-inline constexpr uint32_t packet_bytes = mtu + 16 + 8 + 16 + 4 + 4;
-// J1: one flow joins, or later leaves, in each period of so many round trips.
+// J1: one flow joins, or later leaves, in each period of so many rounds.
 inline constexpr int64_t phase_rounds = 100;
 
 }  // namespace urma::apps::simulation

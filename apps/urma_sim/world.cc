@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "apps/common/failure.h"
 #include "apps/common/interrupt.h"
 
 namespace urma::apps::simulation {
@@ -17,7 +16,7 @@ constexpr const char* network_name = "urma_sim";
 constexpr uint64_t outstanding_bytes = uint64_t{8} << 20;
 constexpr uint64_t most_berths = 512, least_berths = 8;
 constexpr Duration patience = 1s;
-// Not a divisor of times at which packets may arrive together.
+// At 100 Gb/s the queue is sampled so often; packets do not arrive together at such times.
 constexpr Duration between_samples = 101ns;
 
 uint32_t berths_for(uint64_t message_bytes) {
@@ -91,7 +90,18 @@ bool World::has_left(uint32_t flow) {
   const Flow& planned = plan_.flows[flow];
   if (planned.stop == Duration::max() || now() < begun_ + planned.stop) return false;
   network_->stop(hosts_[planned.from].device.endpoint(), true);
+  progress_[flow].left = true;
   return true;
+}
+
+// All hosts are there, so a channel ends only if its port lost all that came for a second.
+Failure World::lost_flow(uint32_t flow, Status status) const {
+  return {Exit::error,
+          fmt::format("host {}: its channel ended ({}) after {:.1f} s of virtual time, because "
+                      "switches dropped too many packets. Fix: give fewer --senders, a larger "
+                      "--rate or another --cc",
+                      plan_.flows[flow].from, describe(status).name,
+                      std::chrono::duration<double>(now() - begun_).count())};
 }
 
 void World::collect(uint32_t flow) {
@@ -99,7 +109,7 @@ void World::collect(uint32_t flow) {
   std::array<Completion, 64> ended;
   while (const size_t count = senders_[flow].jetty.poll(ended)) {
     for (const Completion& one : std::span(ended).first(count)) {
-      if (!one.ok()) throw failed_work("a flow", one.status);
+      if (!one.ok()) throw lost_flow(flow, one.status);
     }
     progress.delivered += count * choice_.message_bytes;
     if (choice_.flow_bytes > 0 && progress.delivered >= choice_.flow_bytes) {
@@ -119,7 +129,7 @@ void World::advance(Time until) {
     bytes += port.at.queue_bytes(port.number, lane);
   }
   queue_.add(bytes);
-  next_sample_ = now() + between_samples;
+  next_sample_ = now() + choice_.stretched(between_samples);
 }
 
 Switches::Port World::bottleneck() {
@@ -128,11 +138,11 @@ Switches::Port World::bottleneck() {
   return {switches.network().switch_at(plan_.trunk->node), plan_.trunk->port};
 }
 
-// Looks at the flows eight times in a round trip and at least once in a microsecond; if there are
-// many, less often, because each look takes time.
+// Looks at the flows eight times in a round trip and at least once in three packets' time; if there
+// are many, less often, because each look takes time.
 bool World::run(Duration time) {
   constexpr size_t many = 64;
-  const Duration few = std::min<Duration>(std::max<Duration>(choice_.rtt / 8, 100ns), 1us);
+  const Duration few = std::clamp<Duration>(choice_.rtt / 8, 100ns, choice_.stretched(1us));
   const auto each = few * static_cast<int64_t>(std::max<size_t>(senders_.size() / many, 1));
   const Time until = now() + time;
   while (now() < until) {
@@ -151,6 +161,18 @@ bool World::run(Duration time) {
 
 bool World::finished() const {
   return std::ranges::none_of(progress_, [](const Progress& one) { return one.finished == never; });
+}
+
+// A host that has left does not answer, so its last number stays.
+std::vector<uint64_t> World::acknowledged() {
+  std::vector<uint64_t> bytes;
+  for (uint32_t i = 0; i < progress_.size(); ++i) {
+    Device& device = hosts_[plan_.flows[i].from].device;
+    uint64_t& count = progress_[i].acknowledged;
+    if (!progress_[i].left) count = must(device.stats(), "reading counters").acknowledged_bytes;
+    bytes.push_back(count);
+  }
+  return bytes;
 }
 
 Statistics World::statistics() {

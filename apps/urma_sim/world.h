@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/failure.h"
 #include "apps/urma_sim/queue_samples.h"
 #include "apps/urma_sim/scenario.h"
 #include "drivers/sim/network.h"
@@ -16,10 +17,12 @@ class World {
  public:
   // The progress of one flow.
   struct Progress {
-    uint64_t posted = 0;     // bytes
-    uint64_t delivered = 0;  // bytes that completions have reported
+    uint64_t posted = 0;        // bytes
+    uint64_t delivered = 0;     // bytes that completions have reported
+    uint64_t acknowledged = 0;  // bytes of packets, when they were last counted
     Time begun = never;
     Time finished = never;  // of a flow with an end
+    bool left = false;      // its host
   };
 
   World(const Plan& plan, const Choice& choice);
@@ -35,6 +38,9 @@ class World {
   // When the flows began: their starts are counted from here.
   Time begun() const { return begun_; }
   const std::vector<Progress>& flows() const { return progress_; }
+  // Returns for each flow the bytes of its packets that were acknowledged, with headers. Unlike
+  // completions these are counted packet by packet. No two flows leave from one host.
+  std::vector<uint64_t> acknowledged();
   // Returns the counters of all devices, added up.
   Statistics statistics();
   // Returns the control that the devices use, and why if it is not the one that was asked for.
@@ -61,6 +67,7 @@ class World {
   void advance(Time until);
   void feed(uint32_t flow);
   void collect(uint32_t flow);
+  Failure lost_flow(uint32_t flow, Status status) const;
 
   const Plan& plan_;
   const Choice choice_;

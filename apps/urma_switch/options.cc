@@ -29,7 +29,7 @@ constexpr std::string_view screen =
   --trunk-rate RATE the rate of each port to another switch                       (--rate)
   --cnas FIRST-LAST the CNAs of the devices of this switch                        (1-16777215)
   --cc NAME         caqm_r, caqm_w or none; devices choose theirs by --cc as well (caqm_r)
-  --rtt US          the round trip without queues, in microseconds, for --cc      (1000)
+  --rtt US          the round trip without queues, with late ends, in us, for --cc  (2000)
   --mark BYTES      mark packets behind more bytes (ECN)  (never; --cc none: a quarter of --queue)
   --queue BYTES     the longest queue of one lane of a port                       (256K)
   --buffer BYTES    the memory of all queues, of which one has at most half      (4M)
@@ -62,6 +62,8 @@ void read_lines(const std::vector<std::string>& lines, Forwarder::Settings& sett
   }
 }
 
+constexpr const char* usual_address = "127.0.0.1";
+
 // Returns the address of a switch, with its usual port if none is given.
 Endpoint switch_at(const std::string& address) {
   const Result<Endpoint> at = parse_switch_endpoint(address);
@@ -89,11 +91,16 @@ struct Cnas {
   std::string valid() const { return "FIRST-LAST from 1 to 16777215, as 100-199"; }
 };
 
-// Returns the device string; a polled port gets the UDP port of switches unless it names one.
+// Returns the device string, with the UDP port of switches unless it names one.
 std::string with_port(const std::string& text) {
   const drivers::DeviceString parsed = must(drivers::parse_device_string(text), "--device");
   const drivers::DeviceString* device = &parsed;
   while (device->inner) device = device->inner.get();
+  if (device->name == "udp") {
+    const std::string& address = device->address;
+    const Endpoint at = switch_at(address.empty() ? usual_address : address);
+    return std::string(text).replace(device->address_offset, address.size(), to_string(at));
+  }
   const auto names_port = [](const auto& option) { return option.key == "port"; };
   if (device->name != "dpdk" || std::ranges::any_of(device->options, names_port)) return text;
   return fmt::format("{}{}port={}", text, device->options.empty() ? '?' : '&', link_port);
@@ -172,11 +179,18 @@ void check(const Forwarder::Settings& settings) {
         "--rate, --line, --trunk-rate: port meters need 10 Mb/s or more. Fix: give at least "
         "10Mbit, or --cc none");
   }
-  for (const uint64_t bytes : {settings.port.queue_bytes, settings.fabric.buffer_bytes}) {
-    if (bytes < settings.fabric.packet_bytes) {
-      usage(fmt::format("--queue, --buffer: a packet may be larger. Fix: give at least {}",
-                        settings.fabric.packet_bytes));
-    }
+  const uint64_t packet = settings.fabric.packet_bytes;
+  if (settings.port.queue_bytes < packet || settings.fabric.buffer_bytes < 2 * packet) {
+    usage(
+        fmt::format("--queue, --buffer: a packet may be larger, and one queue has at most half of "
+                    "--buffer. Fix: give at least {} and {}",
+                    packet, 2 * packet));
+  }
+  if (settings.port.queue_bytes > settings.fabric.buffer_bytes / 2) {
+    usage(
+        fmt::format("--queue: one queue has at most half of --buffer. Fix: give at most {}, or a "
+                    "larger --buffer",
+                    settings.fabric.buffer_bytes / 2));
   }
 }
 
@@ -199,10 +213,10 @@ Options parse_options(int count, char** arguments) {
   settings.port = {.bytes_per_second = 125'000'000, .queue_bytes = 256 << 10};
   settings.fabric.buffer_bytes = 4 << 20;
   settings.fabric.histograms = true;
-  std::string address = "127.0.0.1";
+  std::string address = usual_address;
   std::vector<std::string> devices, lines, trunks;
   CnaRange own;
-  uint64_t rtt_us = 1000;
+  uint64_t rtt_us = 2000;  // 1 ms that each end over UDP may be late
   uint64_t lease_seconds = 5;
   const congestion::PortMeterKind* meter = congestion::find_port_meter("caqm_r");
   apps::CommandLine line("urma_switch");
@@ -243,6 +257,10 @@ Options parse_options(int count, char** arguments) {
   if (settings.trunk_rate == 0) settings.trunk_rate = settings.port.bytes_per_second;
   settings.hosts.lease = std::chrono::seconds(lease_seconds);
   choose_meter(*meter, line.given("--mark"), settings);
+  if (!line.given("--queue")) {
+    settings.port.queue_bytes =
+        std::min(settings.port.queue_bytes, settings.fabric.buffer_bytes / 2);
+  }
   settings.fabric.share = 1;  // so that the queues of one port leave memory for those of others
   check(settings);
   settings.fabric.base_rtt = std::chrono::microseconds(rtt_us);

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "apps/urma_sim/run.h"
+#include "apps/urma_sim/world.h"
 #include "tests/catch.h"
 
 namespace urma::test {
@@ -36,7 +37,9 @@ Choice small(const Scenario& scenario, std::string_view cc) {
 }
 
 std::string hash_of(const Scenario& scenario, const Choice& choice) {
-  return apps::simulation::hash_text(run(plan_of(scenario, choice), choice).trace_hash);
+  const apps::simulation::Plan plan = plan_of(scenario, choice);
+  apps::simulation::World world(plan, choice);
+  return apps::simulation::hash_text(run(world, plan, choice).trace_hash);
 }
 
 // One line for each run: the scenario, the control and the hash.

@@ -35,7 +35,6 @@ def test_each_incast_without_an_end():
                             ("X2", "none"), ("X3", "none")):
         result = simulated("--scenario", scenario, "--cc", "caqm_r", *SHORT)
         assert result["meter"] == meter, result
-        # Works that were in flight before the run was counted are counted at its beginning.
         assert 0.7 < result["utilisation"] <= 1, result
         assert result["jain"] > 0.5, result
         assert result["retransmitted"] == 0 and result["dropped"] == 0, result
@@ -51,6 +50,16 @@ def test_marks_of_ecn_slow_both_forms_of_c_aqm():
                           for scenario in ("X2", "X3"))
         assert marks["marked"] > without["marked"] == 0, (without, marks)
         assert marks["flows"] != without["flows"], marks
+
+
+def test_scenarios_that_are_the_same_run():
+    """bench/congestion makes the second of each pair once, for both rows (`twin_of`)."""
+    for first, second in (("X2 aimd", "I1 aimd"), ("X2 ldcp", "I1 ldcp"), ("X2 dcqcn", "I1 dcqcn"),
+                          ("X3 aimd", "I1 aimd"), ("X2 caqm_r", "X2 caqm_w"),
+                          ("X3 caqm_r", "X3 caqm_w")):
+        one, other = (simulated("--scenario", scenario, "--cc", cc, *SHORT)["trace_hash"]
+                      for scenario, cc in (first.split(), second.split()))
+        assert one == other, (first, second)
 
 
 def test_flows_that_end():
@@ -86,6 +95,7 @@ def test_a_parking_lot():
     assert result["topology"] == "parking" and len(result["flows"]) == 8, result
     assert result["flows"][0]["fair_share"] == 0.2
     assert result["off_fair"] <= 0.12, result
+    assert result["jain"] > 0.99, result  # of shares, which are fair, not of rates
 
 
 def test_two_tiers():
@@ -110,6 +120,23 @@ def test_many_that_begin_at_once():
     """Only the first packets of all queue at a port that was idle before."""
     result = simulated("--scenario", "I1", "--cc", "caqm_r", "--senders", "128", *SHORT)
     assert 120 < result["queue"]["most_packets"] <= 136, result
+
+
+def test_slow_cables():
+    """Without --duration, each flow is measured long enough to send many works, whatever the rate,
+    and only what was delivered in that time counts."""
+    for rate, cc in (("100Mbit", "aimd"), ("100Mbit", "caqm_r"), ("1Gbit", "aimd")):
+        for message in "16K", "1M":
+            result = simulated("--scenario", "I1", "--rate", rate, "--rtt", "1000", "--cc", cc,
+                               "--message", message)
+            assert 0.85 < result["utilisation"] <= 1, result
+            assert result["packets"] > 9000, result
+    fair = simulated("--scenario", "I1", "--rate", "100Mbit", "--rtt", "1000", "--cc", "caqm_r",
+                     "--senders", "128")
+    assert fair["jain"] > 0.99 and fair["utilisation"] > 0.7, fair
+    lost = run("--scenario", "I1", "--rate", "100Mbit", "--rtt", "1000", "--senders", "128")
+    assert lost.returncode == 1 and not lost.stdout, lost
+    assert "dropped too many packets" in lost.stderr and "fewer --senders" in lost.stderr, lost
 
 
 def test_a_first_queue_longer_than_a_time_out():
@@ -151,6 +178,7 @@ def test_bad_options():
                            (("--scenario", "I1", "--flow", "1M"), "--scenario I3"),
                            (("--scenario", "I3", "--flow", "100K"), "multiple of --message"),
                            (("--scenario", "I1", "--rate", "fast"), "100Mbit to 800Gbit"),
+                           (("--scenario", "I1", "--rate", "100Mbit"), "at least 666"),
                            (("--scenario", "I1", "--senders", "0"), "1 to 1000"),
                            (("--scenario", "I1", "--lanes", "17"), "1 to 16")):
         done = run(*arguments)

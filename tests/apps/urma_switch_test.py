@@ -484,12 +484,23 @@ def test_a_port_that_vanishes():
 
 def test_words():
     for words in (["--rate", "fast"], ["--cc", "fastest"], ["--lanes", "0"], ["127.0.0.1", "x"],
-                  ["--cnas", "9-8"], ["--cnas", "0-8"], ["--trunk", "10.0.0.8"],
+                  ["--queue", "3M"], ["--cnas", "9-8"], ["--cnas", "0-8"], ["--trunk", "10.0.0.8"],
                   ["--trunk", "10.0.0.8=1-x"], ["--trunk", "10.0.0.8=5-9"],
                   ["--cnas", "1-4", "--trunk", "10.0.0.8=5-9", "--trunk", "10.0.0.7=9-12"]):
         done = subprocess.run([SWITCH, *words], capture_output=True, text=True, timeout=20,
                               check=False)
         assert done.returncode == 2 and "Fix: " in done.stderr, (words, done)
+
+
+def test_device_without_a_port():
+    """The switch listens at its own UDP port, not at that of devices."""
+    for device in "udp:127.55.1.9", "fault(loss=0):udp:127.55.1.9?ecn=yes":
+        process = subprocess.Popen([SWITCH, "--device", device], stderr=subprocess.PIPE,
+                                   stdout=subprocess.DEVNULL, text=True)
+        try:
+            assert "127.55.1.9:4794" in process.stderr.readline()
+        finally:
+            end(process)
 
 
 def test_help():
