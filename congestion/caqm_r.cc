@@ -25,6 +25,9 @@ constexpr double least_excess = 0.5;
 // then the flows of a port that was overloaded once would never get what others leave.
 constexpr double nearly_one = 0.999;
 constexpr double few_refused = 0.1;  // flows, that do not hold the excess back
+// In one slot. The average falls slowly, so that hundreds of refused flows, perhaps forged, would
+// hold the excess back long after the last of them was refused.
+constexpr double most_refused = 8;
 // In one slot, of what leaves in a round trip. If more arrives, and more than one packet, many
 // senders have begun together at an idle port: their first packets take the spare rate.
 constexpr float most_burst = 0.5;
@@ -34,12 +37,14 @@ constexpr int idle_slots = 64;  // after which the port forgets
 
 Signal CaqmR::ask(const Sent& event, bool may_increase) {
   const bool waits = asked_ || (capped_ && window() >= packet());
-  const bool asks = may_increase && !(limited_ && waits);
+  if (in_use(event.inflight_bytes + event.bytes)) used_ |= this_round;
+  const bool asks = may_increase && (used_ & (this_round | last_round)) && !(limited_ && waits);
   if (asks) asked_ = true;
   return {.increase = asks, .hint = rate_code(bytes_per_second(), chance_of(seed(), event.number))};
 }
 
 void CaqmR::begin_round() {
+  used_ = static_cast<uint8_t>(used_ << 1) & last_round;
   asked_ = false;
   capped_ = named_;
   named_ = false;
@@ -48,8 +53,9 @@ void CaqmR::begin_round() {
 void CaqmR::obey(const Acknowledged& event, const Feedback& feedback) {
   const auto bytes = static_cast<double>(event.bytes);
   if (feedback.marked_packets == 0) {
-    limited_ = !feedback.increase;
-    if (!limited_ && in_use(event.inflight_bytes)) {
+    // Packets that left while the window was not in use did not ask, and were not refused.
+    if (feedback.increase || (used_ & last_round)) limited_ = !feedback.increase;
+    if (feedback.increase) {
       const double granted = feedback.hint * double{hint_unit};
       set_window(window() + std::min({granted, bytes, window()}));
     }
@@ -153,7 +159,7 @@ void CaqmRMeter::end_slot(uint64_t queue_bytes) {
   average(flows_, sum);
   flows_ = static_cast<float>(std::max<double>(flows_, 1));
   average(load_, arrived_ / slot_seconds());
-  average(refused_flows_, refused_ * slots);
+  average(refused_flows_, std::min<double>(refused_ * slots, most_refused));
   average(capped_load_, capped_ / slot_seconds());
   growth_ = static_cast<float>(growth_ + (granted_ / slot_seconds() - growth_) / slots);
   arrived_ = refused_ = capped_ = granted_ = 0;

@@ -24,6 +24,10 @@ class CaqmR final : public Guarded {
   // for an increase.
   bool limited_ : 1 = false;
   bool asked_ : 1 = false;
+  // The rounds in which the window was in use. A flow that does not use it would not use an
+  // increase, and the port would take its question for one of a flow that lacks its share.
+  static constexpr uint8_t this_round = 1, last_round = 2;
+  uint8_t used_ : 2 = 0;
   // A port named a rate in this round or the one before. Such a port names a larger rate without
   // being asked, and a request would tell the other ports that the flow has less than its share.
   bool capped_ : 1 = false;

@@ -20,8 +20,8 @@ constexpr std::string_view screen =
   urma_sim --scenario I1 --topology leaf_spine       the same over two tiers of switches
 
   --scenario NAME   I1 incast   I2 at 400 Gb/s   I3 flows that end   J1 flows join and leave
-                    L1 parking lot   M1 mixed round trips   X1 a slower switch without port meters
-                    X2 no port meters, no marks   X3 only marks
+                    L1 parking lot   M1 mixed round trips   S1 two beside small messages   X1 a
+                    slower switch without port meters   X2 no port meters or marks   X3 only marks
   --cc NAME         congestion control: aimd, fixed, ldcp, dcqcn, caqm_w, caqm_r     (aimd)
   --topology NAME   star, parking or leaf_spine                                      (scenario)
   --senders N       hosts that send                                                  (scenario)

@@ -149,7 +149,7 @@ std::string report_text(const Options& options, const Plan& plan, const Result& 
   };
   if (!result.complete) line("incomplete", "some flows have not ended; give a longer --duration");
   if (result.utilisation > 0) line("utilisation", fmt::format("{:.3f}", result.utilisation));
-  if (!plan.phases) {
+  if (!plan.phases && choice.lanes == 1) {
     line("Jain's index", fmt::format("{:.4f}   (1: all flows got fair shares)", result.jain));
   }
   if (result.flows[0].fair_share > 0) {

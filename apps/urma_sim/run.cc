@@ -100,18 +100,17 @@ void read_counters(World& world, Result& result) {
 }
 
 // Returns the part of a flow's acknowledged bytes that is payload: the ICRC is not counted in them.
-double payload_share(const Choice& choice) {
+double payload_share(uint64_t message_bytes) {
   constexpr uint64_t header_bytes = packet_bytes - mtu - 4;
-  const uint64_t packets = (choice.message_bytes + mtu - 1) / mtu;
-  return static_cast<double>(choice.message_bytes) /
-         static_cast<double>(choice.message_bytes + packets * header_bytes);
+  const uint64_t packets = (message_bytes + mtu - 1) / mtu;
+  return static_cast<double>(message_bytes) /
+         static_cast<double>(message_bytes + packets * header_bytes);
 }
 
 // `seconds`: the time in which bytes beyond those of `before` were acknowledged.
 void read_flows(World& world, const Plan& plan, const Choice& choice,
                 const std::vector<uint64_t>& before, double seconds, Result& result) {
   const auto after = world.acknowledged();
-  const double share = payload_share(choice);
   const double rate = static_cast<double>(choice.bytes_per_second);
   const double alone = static_cast<double>(choice.flow_bytes) / rate + in_seconds(choice.rtt);
   std::vector<double> rates, shares;
@@ -120,6 +119,7 @@ void read_flows(World& world, const Plan& plan, const Choice& choice,
     const Flow& flow = plan.flows[i];
     const World::Progress& one = world.flows()[i];
     Result::FlowResult out{.from = flow.from, .to = flow.to, .fair_share = flow.fair_share};
+    const double share = payload_share(flow.message_bytes(choice));
     out.bytes_per_second = share * static_cast<double>(after[i] - before[i]) / seconds;
     if (choice.flow_bytes > 0 && one.finished != never) {
       out.seconds = in_seconds(one.finished - one.begun);
@@ -133,7 +133,9 @@ void read_flows(World& world, const Plan& plan, const Choice& choice,
       result.off_fair = std::max(result.off_fair, std::abs(out.bytes_per_second / fair - 1));
     }
     rates.push_back(out.bytes_per_second);
-    shares.push_back(out.bytes_per_second / (flow.fair_share > 0 ? flow.fair_share : 1));
+    if (flow.each == Duration{}) {
+      shares.push_back(out.bytes_per_second / (flow.fair_share > 0 ? flow.fair_share : 1));
+    }
     result.flows.push_back(out);
   }
   result.jain = jain_of(shares);

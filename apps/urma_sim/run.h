@@ -34,7 +34,8 @@ struct Result {
   std::vector<FlowResult> flows;
   Queue queue;
   double utilisation = 0;      // of what all flows can have; 0: not known
-  double jain = 0;             // of the rates, each divided by its fair share if that is known
+  double jain = 0;             // of the rates, each divided by its fair share if that is known,
+                               // without flows that write at times
   double off_fair = 0;         // the largest difference to a fair share, as a fraction of it
   bool complete = true;        // all flows with an end have ended
   double last_over_ideal = 0;  // the end of the last flow / the least time that all flows need

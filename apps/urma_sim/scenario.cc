@@ -172,6 +172,24 @@ Plan no_switch(const Choice& choice) {
   return plan;
 }
 
+// Two hosts send as fast as they may, beside others that write small messages: together these have
+// a fifth of the cable's rate, but each far less than its share.
+Plan small_beside_bulk(const Choice& choice) {
+  constexpr uint32_t bulk = 2;
+  constexpr uint64_t small_bytes = 1000;
+  Plan plan = incast(choice);
+  const Duration each = 5 * choice.sending_time(small_bytes) * (choice.senders - bulk);
+  for (uint32_t i = 0; i < choice.senders; ++i) {
+    Flow& flow = plan.flows[i];
+    flow.fair_share = i < bulk ? 0.4 : 0;
+    if (i < bulk) continue;
+    flow.start = each * i / choice.senders;
+    flow.each = each;
+    flow.bytes = small_bytes;
+  }
+  return plan;
+}
+
 Plan only_marks(const Choice& choice) {
   Plan plan = no_switch(choice);
   plan.switches.each_port.marking = {.from_bytes = 8 * mtu};
@@ -224,6 +242,8 @@ std::span<const Scenario> scenarios() {
        only_parking, longer(with(hundred, 8)), 8, parking_lot},
       {"M1", "incast with round trips of a half, one and four times --rtt", only_star,
        longer(with(hundred, 6)), 126, mixed},
+      {"S1", "two hosts send to one beside others that write 1000 B at a time", wide,
+       with(hundred, 52), 1000, small_beside_bulk},
       {"X1", "incast over a switch, and then a slower one without port meters", only_parking,
        with(hundred, 8), 128, foreign_hop},
       {"X2", "incast over a switch without port meters and marks", wide, hundred, 1000, no_switch},
@@ -241,6 +261,8 @@ Plan plan_of(const Scenario& scenario, const Choice& choice) {
   Plan plan = scenario.plan(choice);
   for (size_t i = 0; i < plan.flows.size(); ++i) {
     plan.hosts[plan.flows[i].from].lane = static_cast<uint32_t>(i % choice.lanes);
+    // Lanes are not meant to be fair to each other.
+    if (choice.lanes > 1) plan.flows[i].fair_share = 0;
   }
   if (choice.flow_bytes > 0 && choice.duration == Duration{}) {
     plan.duration =

@@ -59,6 +59,13 @@ struct Flow {
   Duration start{};  // after the begin of the scenario
   Duration stop = Duration::max();
   double fair_share = 0;  // of the rate of a cable, by max-min fairness; 0: not known
+  // If not zero, it writes `bytes` each so long instead of as fast as it may.
+  Duration each{};
+  uint64_t bytes = 0;
+
+  uint64_t message_bytes(const Choice& choice) const {
+    return each > Duration{} ? bytes : choice.message_bytes;
+  }
 };
 
 // The cable of a host.

@@ -78,7 +78,15 @@ void World::feed(uint32_t flow) {
   if (now() < begun_ + planned.start) return;
   if (progress.begun == never) progress.begun = now();
   Sender& sender = senders_[flow];
-  const auto work = write(std::span<const std::byte>(data_), sender.target.segment);
+  const uint64_t bytes = planned.message_bytes(choice_);
+  const auto work = write(std::span<const std::byte>(data_).first(bytes), sender.target.segment);
+  if (planned.each > 0ns) {
+    const auto times = static_cast<uint64_t>((now() - begun_ - planned.start) / planned.each + 1);
+    while (progress.posted < times * bytes && sender.jetty.post(work) == 1) {
+      progress.posted += bytes;
+    }
+    return;
+  }
   while (choice_.flow_bytes == 0 || progress.posted < choice_.flow_bytes) {
     if (sender.jetty.post(work) != 1) return;
     progress.posted += choice_.message_bytes;
@@ -111,7 +119,7 @@ void World::collect(uint32_t flow) {
     for (const Completion& one : std::span(ended).first(count)) {
       if (!one.ok()) throw lost_flow(flow, one.status);
     }
-    progress.delivered += count * choice_.message_bytes;
+    progress.delivered += count * plan_.flows[flow].message_bytes(choice_);
     if (choice_.flow_bytes > 0 && progress.delivered >= choice_.flow_bytes) {
       progress.finished = now();
     }

@@ -98,6 +98,17 @@ def test_a_parking_lot():
     assert result["jain"] > 0.99, result  # of shares, which are fair, not of rates
 
 
+def test_small_messages_beside_bulk():
+    """Flows that have little to send do not hold the others back."""
+    for cc in "caqm_r", "caqm_w":
+        for senders in "12", "52", "202":
+            result = simulated("--scenario", "S1", "--cc", cc, "--senders", senders)
+            assert result["utilisation"] > 0.9 and result["jain"] > 0.98, result
+            assert result["queue"]["p99_packets"] < 30, result
+            small = [flow["bits_per_second"] for flow in result["flows"][2:]]
+            assert 19e9 < sum(small) < 20.5e9, result
+
+
 def test_two_tiers():
     result = simulated("--scenario", "I1", "--cc", "caqm_r", "--topology", "leaf_spine",
                        "--senders", "12", *SHORT)
@@ -168,7 +179,7 @@ def test_the_table():
 
 
 def test_bad_options():
-    for arguments, fix in (((), "give one of I1, I2, I3, J1, L1, M1, X1, X2, X3"),
+    for arguments, fix in (((), "give one of I1, I2, I3, J1, L1, M1, S1, X1, X2, X3"),
                            (("--scenario", "I9"), "I1, I2, I3"),
                            (("--scenario", "I1", "--cc", "reno"), "aimd"),
                            (("--scenario", "I1", "--topology", "ring"), "star, parking"),

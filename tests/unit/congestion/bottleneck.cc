@@ -59,6 +59,15 @@ void Bottleneck::add(const SenderOptions& options) {
                                   .base_rtt = options_.tell_base ? base_of(sender) : Duration{},
                                   .seed = options_.seed * 7919 + index});
   post(picoseconds_of(options.start), What::start, index);
+  if (options.each > Duration{})
+    post(picoseconds_of(options.start + options.each), What::more, index);
+}
+
+void Bottleneck::want_more(uint32_t index) {
+  Sender& sender = senders_[index];
+  sender.wanted += sender.options.bytes;
+  post(picoseconds_ + picoseconds_of(sender.options.each), What::more, index);
+  try_send(index);
 }
 
 void Bottleneck::post_event(Event event) {
@@ -81,6 +90,9 @@ void Bottleneck::handle(const Event& event) {
   switch (event.what) {
     case What::start:
       try_send(event.which);
+      break;
+    case What::more:
+      want_more(event.which);
       break;
     case What::wake:
       if (senders_[event.which].wakes > now_) return;
@@ -111,7 +123,7 @@ void Bottleneck::try_send(uint32_t index) {
   Sender& sender = senders_[index];
   while (now_ < sender.options.stop) {
     const bool again = sender.again > 0;
-    const uint64_t left = again ? sender.again : sender.options.bytes - sender.sent;
+    const uint64_t left = again ? sender.again : sender.wanted - sender.sent;
     if (left == 0) return;
     const auto bytes = static_cast<uint32_t>(std::min<uint64_t>(left, options_.packet_bytes));
     const congestion::Allowance allowance = sender.controller->allowance(now_);
@@ -228,7 +240,7 @@ void Bottleneck::deliver(const Packet& packet) {
   }
   const bool urgent = sender.echo.add(packet.signal, packet.bytes, kind_.needs);
   ++sender.unacknowledged;
-  const bool last = sender.delivered >= sender.options.bytes || now_ >= sender.options.stop;
+  const bool last = sender.delivered >= sender.wanted || now_ >= sender.options.stop;
   if (sender.finished == never && sender.delivered >= sender.options.bytes) sender.finished = now_;
   const bool waits = sender.unacknowledged < options_.packets_per_ack && !urgent && !last &&
                      sender.inflight > sender.unacknowledged_bytes;

@@ -45,6 +45,7 @@ struct SenderOptions {
   Time start{};
   Time stop = never;
   uint64_t bytes = UINT64_MAX;
+  Duration each{};      // if not zero, it wants to send `bytes` more after each so long
   Duration base_rtt{};  // if zero, that of the options
   size_t first_hop = 0;
   size_t last_hop = SIZE_MAX;
@@ -53,9 +54,10 @@ struct SenderOptions {
 class Bottleneck {
  public:
   struct Sender {
-    explicit Sender(const SenderOptions& given) : options(given) {}
+    explicit Sender(const SenderOptions& given) : options(given), wanted(given.bytes) {}
 
     SenderOptions options;
+    uint64_t wanted;  // bytes that it wants to have sent by now
     alignas(8) std::array<std::byte, congestion::Controller::storage> storage{};
     congestion::Controller* controller = nullptr;
     congestion::Echo echo;
@@ -106,7 +108,17 @@ class Bottleneck {
     congestion::Signal signal;
     bool marked;
   };
-  enum class What : uint8_t { start, wake, depart, acknowledge, lost, late, time_out, notify };
+  enum class What : uint8_t {
+    start,
+    more,
+    wake,
+    depart,
+    acknowledge,
+    lost,
+    late,
+    time_out,
+    notify
+  };
   struct Event {
     int64_t at;  // picoseconds
     What what;
@@ -137,6 +149,7 @@ class Bottleneck {
   }
   void post_event(Event event);
   void handle(const Event& event);
+  void want_more(uint32_t index);
   void try_send(uint32_t index);
   void send(uint32_t index, uint32_t bytes, bool again);
   void enter(size_t hop, const Packet& packet);

@@ -204,6 +204,24 @@ TEST_CASE("caqm_r: after an overload, a port gives flows the shares that others 
   CHECK(forge(4, 64, 1, 64).during > 0.9);
 }
 
+// Each forged packet names 10 Mb/s and asks for more. All of them have 5 % of the line, and count
+// as 500 flows that do not use their shares.
+TEST_CASE("caqm_r: forged requests hold back what they do not use for a while only") {
+  for (const int senders : {2, 8}) {
+    Bottleneck run(switched("caqm_r"));
+    for (int i = 0; i < senders; ++i) run.add({});
+    run.run(rounds(60));
+    const Duration apart = 102ns;
+    for (Time at = rounds(60); at < rounds(3000); at += apart) {
+      if (at >= rounds(2000) && at < rounds(2000) + apart) run.begin_count();
+      run.run(at);
+      run.forge(64, {.increase = true, .hint = 1});
+    }
+    INFO(senders << " senders");
+    CHECK(run.utilisation() > 0.5);
+  }
+}
+
 TEST_CASE("caqm_r: flows that are limited elsewhere leave their share to others") {
   Bottleneck run({.hops = {{.meter = "caqm_r"}, {.meter = "caqm_r"}, {.meter = "caqm_r"}}});
   run.add({});
@@ -219,6 +237,29 @@ TEST_CASE("caqm_r: flows that are limited elsewhere leave their share to others"
   CHECK(run.share(1) >= 0.75);
   CHECK(run.share(2) >= 0.36);
   CHECK(run.share(4) >= 0.17);
+}
+
+// A flow of small messages does not use its share, and does not ask for more.
+TEST_CASE("caqm_r: flows with little to send leave their share to others") {
+  struct Case {
+    int bulk, small;
+    uint64_t bytes;
+    Duration each;
+  };
+  for (const Case& one : {Case{2, 10, 1000, 20us}, Case{2, 50, 150, 20us}, Case{2, 50, 1000, 20us},
+                          Case{2, 200, 1000, 100us}, Case{8, 50, 1000, 20us}}) {
+    INFO(one.bulk << " flows beside " << one.small << " of " << one.bytes << " B each time");
+    Bottleneck run(switched("caqm_r"));
+    for (int i = 0; i < one.bulk; ++i) run.add({});
+    for (int i = 0; i < one.small; ++i) {
+      run.add({.start = Time(i * one.each / one.small), .bytes = one.bytes, .each = one.each});
+    }
+    run.run(rounds(200));
+    run.begin_count();
+    run.run(rounds(600));
+    CHECK(run.utilisation() >= 0.9);
+    CHECK(run.queue_packets(0.99) <= 8);
+  }
 }
 
 TEST_CASE("caqm_r: flows with round trips from 4 to 64 us have equal shares") {
