@@ -108,7 +108,7 @@ struct PortCounters {
 };
 
 // The number of accepted packets that met a queue of 0 bytes, 1, 2 to 3, 4 to 7, and so on.
-using QueueHistogram = std::array<uint32_t, 33>;
+using QueueHistogram = std::array<uint64_t, 33>;
 // Returns how many bytes of queue this share of the packets met at most, rounded up to the end of a
 // step of the histogram; 0 if it is empty.
 uint64_t queue_quantile(const QueueHistogram& histogram, double share);

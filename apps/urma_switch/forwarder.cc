@@ -179,6 +179,7 @@ bool Forwarder::next(Time now, Leaving& leaving, Media full) {
     if (port_ == PortSet::none) port_ = busy_.from(0);
     if (!waits(port_, full) && fabric_.collect(port_, now, departure)) {
       leaving = leave(departure.packet);
+      counters_.latest = std::max(counters_.latest, now - departure.departs);
       if (fabric_.due(port_) == never) busy_.remove(port_);
       return true;
     }

@@ -44,6 +44,7 @@ class Forwarder {
     uint64_t strangers = 0;    // packets of devices that are not attached
     uint64_t misdirected = 0;  // messages that only a switch sends
     uint64_t no_memory = 0;    // packets while all memory for packets was in use
+    Duration latest{};         // the longest time by which a packet left too late
   };
   // A packet that leaves. Its memory is in use until `release`.
   struct Leaving {

@@ -179,19 +179,25 @@ void check(const Forwarder::Settings& settings) {
         "--rate, --line, --trunk-rate: port meters need 10 Mb/s or more. Fix: give at least "
         "10Mbit, or --cc none");
   }
+  const uint64_t queue = settings.port.queue_bytes;
   const uint64_t packet = settings.fabric.packet_bytes;
-  if (settings.port.queue_bytes < packet || settings.fabric.buffer_bytes < 2 * packet) {
+  if (queue < packet || settings.fabric.buffer_bytes < 2 * packet) {
     usage(
         fmt::format("--queue, --buffer: a packet may be larger, and one queue has at most half of "
                     "--buffer. Fix: give at least {} and {}",
                     packet, 2 * packet));
   }
-  if (settings.port.queue_bytes > settings.fabric.buffer_bytes / 2) {
+  if (queue > settings.fabric.buffer_bytes / 2) {
     usage(
         fmt::format("--queue: one queue has at most half of --buffer. Fix: give at most {}, or a "
                     "larger --buffer",
                     settings.fabric.buffer_bytes / 2));
   }
+}
+
+// The usual queue is for the usual buffer.
+void fit_queue(Forwarder::Settings& settings) {
+  settings.port.queue_bytes = std::min(settings.port.queue_bytes, settings.fabric.buffer_bytes / 2);
 }
 
 // Devices that read marks need them. The port meters of a C-AQM keep queues short without them.
@@ -256,11 +262,8 @@ Options parse_options(int count, char** arguments) {
   settings.hosts.last_cna = own.last;
   if (settings.trunk_rate == 0) settings.trunk_rate = settings.port.bytes_per_second;
   settings.hosts.lease = std::chrono::seconds(lease_seconds);
+  if (!line.given("--queue")) fit_queue(settings);
   choose_meter(*meter, line.given("--mark"), settings);
-  if (!line.given("--queue")) {
-    settings.port.queue_bytes =
-        std::min(settings.port.queue_bytes, settings.fabric.buffer_bytes / 2);
-  }
   settings.fabric.share = 1;  // so that the queues of one port leave memory for those of others
   check(settings);
   settings.fabric.base_rtt = std::chrono::microseconds(rtt_us);

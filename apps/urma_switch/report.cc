@@ -112,6 +112,7 @@ json report_json(const Loop& loop, double seconds) {
           {"strangers", counters.strangers},
           {"misdirected", counters.misdirected},
           {"no_memory", counters.no_memory},
+          {"latest_us", 1e-3 * static_cast<double>(counters.latest.count())},
           {"devices", forwarder.hosts().devices()},
           {"hosts",
            {{"attached", hosts.attached},
@@ -147,14 +148,15 @@ std::string report_text(const Loop& loop, double seconds) {
                          p99_text(fabric.histogram(port, lane)), lane_counters.most_queue);
     }
   }
-  return out + fmt::format(
-                   "after {:.1f} s: {} devices (attached {} times, {} aged out, {} refused); not "
-                   "forwarded: {} "
-                   "malformed, {} of strangers, {} without memory\n",
-                   seconds, forwarder.hosts().devices(), hosts.attached, hosts.aged_out,
-                   hosts.refused_taken + hosts.refused_full + hosts.refused_elsewhere,
-                   counters.malformed + counters.misdirected, counters.strangers,
-                   counters.no_memory);
+  return out +
+         fmt::format(
+             "after {:.1f} s: {} devices (attached {} times, {} aged out, {} refused); not "
+             "forwarded: {} "
+             "malformed, {} of strangers, {} without memory; packets left at most {} us late\n",
+             seconds, forwarder.hosts().devices(), hosts.attached, hosts.aged_out,
+             hosts.refused_taken + hosts.refused_full + hosts.refused_elsewhere,
+             counters.malformed + counters.misdirected, counters.strangers, counters.no_memory,
+             counters.latest / std::chrono::microseconds(1));
 }
 
 }  // namespace urma::apps::switches

@@ -176,6 +176,16 @@ TEST_CASE("a packet reaches the device with its destination, at the rate of the 
   CHECK(with.forwarder.due() == never);
 }
 
+TEST_CASE("a switch notes how late it was") {
+  Attached with;
+  for (const Duration late : {0us, 7us, 3us}) {
+    with.arrive(packet_between(1, 2, 1000), host_at(1));
+    with.now += 1us + late;
+    with.release(with.leave());
+  }
+  CHECK(with.forwarder.counters().latest == 7us);
+}
+
 TEST_CASE("packets to one device leave behind each other, as a train") {
   Attached with;
   for (int i = 0; i < 4; ++i) {
