@@ -175,13 +175,14 @@ Plan no_switch(const Choice& choice) {
 // Two hosts send as fast as they may, beside others that write small messages: together these have
 // a fifth of the cable's rate, but each far less than its share.
 Plan small_beside_bulk(const Choice& choice) {
-  constexpr uint32_t bulk = 2;
   constexpr uint64_t small_bytes = 1000;
+  const uint32_t bulk = std::min(choice.senders, 2u);
+  const uint32_t small = choice.senders - bulk;
   Plan plan = incast(choice);
-  const Duration each = 5 * choice.sending_time(small_bytes) * (choice.senders - bulk);
+  const Duration each = 5 * choice.sending_time(small_bytes) * small;
   for (uint32_t i = 0; i < choice.senders; ++i) {
     Flow& flow = plan.flows[i];
-    flow.fair_share = i < bulk ? 0.4 : 0;
+    flow.fair_share = i < bulk ? (small > 0 ? 0.8 : 1.0) / bulk : 0;
     if (i < bulk) continue;
     flow.start = each * i / choice.senders;
     flow.each = each;

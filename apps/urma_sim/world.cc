@@ -24,6 +24,12 @@ uint32_t berths_for(uint64_t message_bytes) {
       std::clamp(outstanding_bytes / message_bytes, least_berths, most_berths));
 }
 
+uint64_t largest_message(const Plan& plan, const Choice& choice) {
+  uint64_t most = choice.message_bytes;
+  for (const Flow& flow : plan.flows) most = std::max(most, flow.message_bytes(choice));
+  return most;
+}
+
 std::string device_of(const HostCable& cable) {
   return fmt::format("sim:{}?rate={}Kbit&delay={}ns&queue=4M&mtu={}&sl={}", network_name,
                      cable.bytes_per_second / 125, cable.delay.count(), mtu, cable.lane);
@@ -34,14 +40,14 @@ std::string device_of(const HostCable& cable) {
 World::World(const Plan& plan, const Choice& choice)
     : plan_(plan),
       choice_(choice),
-      data_(choice.message_bytes),
+      data_(largest_message(plan, choice)),
       network_(drivers::sim::Network::named(network_name, choice.seed)),
       progress_(plan.flows.size()) {
   network_->use_switches(plan.switches);
   const DeviceOptions options{.congestion = std::string(choice.cc), .observable = false};
   for (const HostCable& cable : plan.hosts) {
     Device device = must(open(device_of(cable), options), "opening a host");
-    std::vector<std::byte> memory(choice.message_bytes);
+    std::vector<std::byte> memory(data_.size());
     Segment segment = must(device.register_memory(memory), "registering memory");
     hosts_.push_back({std::move(device), std::move(memory), std::move(segment)});
   }

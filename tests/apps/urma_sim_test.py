@@ -107,6 +107,10 @@ def test_small_messages_beside_bulk():
             assert result["queue"]["p99_packets"] < 30, result
             small = [flow["bits_per_second"] for flow in result["flows"][2:]]
             assert 19e9 < sum(small) < 20.5e9, result
+    tiny = simulated("--scenario", "S1", "--message", "64", "--senders", "12", "--cc", "caqm_r")
+    assert 17e9 < sum(flow["bits_per_second"] for flow in tiny["flows"][2:]) < 20.5e9, tiny
+    alone = simulated("--scenario", "S1", "--senders", "1", "--cc", "caqm_r", *SHORT)
+    assert alone["off_fair"] < 0.1, alone
 
 
 def test_two_tiers():
