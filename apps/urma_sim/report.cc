@@ -70,7 +70,7 @@ double virtual_us_per_second(const Result& result) {
 }
 
 std::string rounds_text(double rounds) {
-  return std::isfinite(rounds) ? fmt::format("{:.0f} round trips", rounds) : "never";
+  return std::isfinite(rounds) ? fmt::format("{:.0f} rounds", rounds) : "never";
 }
 
 std::string flow_lines(const Result& result) {

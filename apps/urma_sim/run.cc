@@ -101,10 +101,9 @@ void read_counters(World& world, Result& result) {
 
 // Returns the part of a flow's acknowledged bytes that is payload: the ICRC is not counted in them.
 double payload_share(uint64_t message_bytes) {
-  constexpr uint64_t header_bytes = packet_bytes - mtu - 4;
   const uint64_t packets = (message_bytes + mtu - 1) / mtu;
   return static_cast<double>(message_bytes) /
-         static_cast<double>(message_bytes + packets * header_bytes);
+         static_cast<double>(message_bytes + packets * uint64_t{header_bytes});
 }
 
 // `seconds`: the time in which bytes beyond those of `before` were acknowledged.

@@ -14,10 +14,11 @@ namespace urma::apps::simulation {
 
 using drivers::sim::Switches;
 
-// The largest payload of a packet, and the bytes of such a packet of a write on the line: with
-// RTPH, BTAH, MAETAH, TVETAH and ICRC.
+// The largest payload of a packet, the headers of a packet of a write (RTPH, BTAH, MAETAH and
+// TVETAH), and the bytes of the largest one on the line, with its ICRC.
 inline constexpr uint32_t mtu = 4096;
-inline constexpr uint32_t packet_bytes = mtu + 16 + 8 + 16 + 4 + 4;
+inline constexpr uint32_t header_bytes = 16 + 8 + 16 + 4;
+inline constexpr uint32_t packet_bytes = mtu + header_bytes + 4;
 
 // The values of a run: a scenario's usual ones, and those that the user changed.
 struct Choice {

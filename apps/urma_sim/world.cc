@@ -108,8 +108,9 @@ bool World::has_left(uint32_t flow) {
   return true;
 }
 
-// All hosts are there, so a channel ends only if its port lost all that came for a second.
+// All hosts are there, so one is unreachable only if its port lost all that came for a second.
 Failure World::lost_flow(uint32_t flow, Status status) const {
+  if (status != Status::peer_unreachable) return failed_work("a flow", status);
   return {Exit::error,
           fmt::format("host {}: its channel ended ({}) after {:.1f} s of virtual time, because "
                       "switches dropped too many packets. Fix: give fewer --senders, a larger "
