@@ -55,7 +55,7 @@ void CaqmR::obey(const Acknowledged& event, const Feedback& feedback) {
   if (feedback.marked_packets == 0) {
     // Packets that left while the window was not in use did not ask, and were not refused.
     if (feedback.increase || (used_ & last_round)) limited_ = !feedback.increase;
-    if (feedback.increase) {
+    if (feedback.increase && (used_ != 0 || in_use(event.inflight_bytes))) {
       const double granted = feedback.hint * double{hint_unit};
       set_window(window() + std::min({granted, bytes, window()}));
     }

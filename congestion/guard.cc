@@ -53,6 +53,10 @@ uint32_t nanoseconds(Duration time) {
       std::clamp<Duration::rep>(time.count(), 0, std::numeric_limits<uint32_t>::max()));
 }
 
+// Returns how late the processes of a round trip may be together, in seconds, each by so much: both
+// ends, and a switch on the way there and back.
+double lateness_of_round(uint32_t lateness_ns) { return 4e-9 * lateness_ns; }
+
 }  // namespace
 
 Guarded::Guarded(const Settings& settings, Told told)
@@ -219,11 +223,12 @@ void Guarded::note_marks(const Acknowledged& event, const Feedback& feedback) {
   marked_ = static_cast<float>(marked_ + weight * (share - marked_));
 }
 
-// Returns whether ends run late for no more than a round trip. Otherwise a delay says little: on a
-// machine that has fewer processors than busy threads, all round trips may be long. While switches
-// report their queues, such a delay then reduces the window only together with a loss or a mark of
-// ECN. The guard alone treats a delay that lasts as a queue, but leaves a packet in a round trip.
-bool Guarded::punctual() const { return lateness_ns_ <= base_ns_; }
+// Returns whether processes are late for no more than a round trip. Otherwise a delay says little:
+// on a machine that has fewer processors than busy threads, all round trips may be long, the
+// shortest one as well. While switches report their queues, such a delay then reduces the window
+// only together with a loss or a mark of ECN. The guard alone treats a delay that lasts as a queue,
+// but leaves a packet in a round trip.
+bool Guarded::punctual() const { return lateness_of_round(lateness_ns_) <= 1e-9 * base_ns_; }
 
 void Guarded::hold_back(const Acknowledged& event, const Feedback& feedback, double before) {
   note_marks(event, feedback);
@@ -232,7 +237,8 @@ void Guarded::hold_back(const Acknowledged& event, const Feedback& feedback, dou
     const double lateness = lateness_ns_ * 1e-9;
     ends_.note(delay, lateness, target);
     if (delay > target && (punctual() || (alone() && ends_.all_late()))) {
-      const double unsure = alone() && punctual() ? 0 : std::min(lateness, base());
+      const double unsure =
+          alone() && punctual() ? 0 : std::min(lateness_of_round(lateness_ns_), base());
       const double least = packet_ * std::min(unsure / seconds(event.rtt), 1.0);
       const double factor = 1 - delay_cut * (delay - target) / seconds(event.sample);
       set_window(std::min<double>(window_, before));

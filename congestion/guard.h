@@ -12,8 +12,8 @@ namespace urma::congestion {
 // switch with a port meter takes part, the guard alone decides, in the manner of Swift: additive
 // increase below a target delay, a proportional decrease above it, and a target that is larger for
 // small windows. While switches take part, the guard still cuts when a queue stands at a hop that
-// they do not measure; if ends run late for longer than a round trip, it needs a loss or a mark of
-// ECN to tell that.
+// they do not measure; if ends run late for longer than a quarter of a round trip, it needs a loss
+// or a mark of ECN to tell that.
 class Guarded : public Controller {
  public:
   // Switches tell a sender how much may be in flight, or how fast it may send.

@@ -14,9 +14,11 @@ struct LateHosts {
   std::string control{};
   uint64_t megabits = 100;  // of each line
   int senders = 1;
-  Duration stated{};  // how late an engine may run: it is late by up to as much
-  Duration paused{};  // for about so long at a time, a process does not run; between two such
-                      // pauses it runs four times as long
+  Duration stated{};     // how late an engine may run: it is late by up to as much
+  Duration paused{};     // for about so long at a time, a process does not run; between two such
+                         // pauses it runs four times as long
+  Duration delay{10us};  // of each cable
+  Duration rtt{1ms};     // that the switch knows
 };
 
 struct Outcome {
@@ -74,9 +76,11 @@ class LateStar {
 
   SimHosts::Host start() {
     const std::string stated = std::to_string(what_.stated / 1us) + "us";
+    const std::string delay = std::to_string(what_.delay / 1us) + "us";
+    const std::string rtt = std::to_string(what_.rtt / 1us) + "us";
     return hosts_.start("topology=star&rate=" + std::to_string(what_.megabits) +
-                            "Mbit&queue=256K&delay=10us&rtt=1ms&meter=" + what_.control +
-                            "&scheduling_delay=" + stated,
+                            "Mbit&queue=256K&delay=" + delay + "&rtt=" + rtt +
+                            "&meter=" + what_.control + "&scheduling_delay=" + stated,
                         {.berths = 64, .receives = 16}, {.congestion = what_.control});
   }
 
@@ -148,6 +152,20 @@ TEST_CASE("senders whose ends are paused use the line of a receiver, and share i
   for (const std::string control : {"caqm_w", "caqm_r"}) {
     for (const uint64_t megabits : {100u, 1000u}) {
       for (const Duration stated : {0us, 1000us, 5000us}) check(control, megabits, stated, 4ms);
+    }
+  }
+}
+
+// Processes that wait for a processor whenever they have sent: the shortest round trip that such an
+// end finds may be longer than the lateness that it states, and others are longer still.
+TEST_CASE("paused ends whose shortest round trip is longer than their lateness use the line") {
+  for (const std::string control : {"caqm_w", "caqm_r"}) {
+    for (const Duration delay : {400us, 800us}) {
+      const LateHosts what{
+          .control = control, .stated = 1ms, .paused = 8ms, .delay = delay, .rtt = 2ms};
+      const std::string name = "longer-" + control + std::to_string(delay.count());
+      INFO(name);
+      CHECK(LateStar(name, what).run(1s).utilisation > 0.8);
     }
   }
 }

@@ -20,11 +20,15 @@ template <class Kind>
 struct Script {
   explicit Script(const congestion::Settings& settings = small_packets) : controller(settings) {}
 
+  // In a full window, as the acknowledgements.
   congestion::Signal send(uint32_t bytes = 1000, bool again = false) {
-    return controller.request(
-        {.now = now, .number = ++number, .bytes = bytes, .again = again, .inflight_bytes = 0});
+    return controller.request({.now = now,
+                               .number = ++number,
+                               .bytes = bytes,
+                               .again = again,
+                               .inflight_bytes = controller.window_bytes()});
   }
-  // An acknowledgement of one packet, in a full window, after a round trip of this much.
+  // An acknowledgement of one packet after a round trip of this much.
   void acknowledge(const congestion::Feedback& feedback, Duration sample, uint64_t bytes = 1000) {
     controller.handle(congestion::Acknowledged{.now = now,
                                                .rtt = sample,
