@@ -72,6 +72,8 @@ class Channel {
   // If this returns null, or `let_go` returns false, offer the slice: the peer answers why.
   virtual std::byte* hold(const MemoryRange&) { return nullptr; }
   virtual bool let_go() { return true; }
+  // Opens a lane to this part of a peer's segment, as Ways::open_lane.
+  virtual Laned open_lane(const MemoryRange&, MappedLane&) { return Laned::unmapped; }
 
   // Returns whether the peer is alive but stalled: it has taken nothing for so long that no slice
   // should be offered. Its mapped memory can still be used. PacketSink::up is called when it

@@ -194,6 +194,87 @@ class URMA_API Jfc {
   std::unique_ptr<State> state_;
 };
 
+// A lane: one thread writes and reads a peer's mapped segment (RemoteSegment::mapped) at the speed
+// of memory. Made by Jetty::lane. A call copies and returns how that ended: it posts no work, takes
+// no berth and makes no completion. Rights and revocation are those of works: once the owner's
+// `unregister` has returned, no call touches the memory. Move only.
+//
+// Use works instead where a lane cannot help:
+// - it cannot notify: there is no immediate, and no event if the owner ends;
+// - it knows no order with works. A work that was posted before may execute after a call that has
+//   returned. What one thread stores by two calls of one lane is visible in the order of the calls;
+// - it is not counted in the statistics, and not seen by pcap;
+// - it does not leave the host, and memory that is handed over as a file has none (cxl:,
+//   share=segment).
+//
+// Threads: the thread that made the lane calls it; other threads get invalid_argument. Any thread
+// may destroy it, but not during a call. A lane keeps nothing open: it works until its device is
+// closed, and may outlive its Jetty. Until its destruction it is one of the eight lanes that a
+// device can have.
+//
+// Statuses, beside ok:
+//   remote_access       outside of the segment; a right that it does not have; or it is revoked.
+//                       Also while its owner ends an old token (Segment::retire), for up to 20 ms.
+//                       Nothing was written; what was read is not valid.
+//   unknown             the owner revoked the segment meanwhile: `write` may have changed some of
+//                       it, an atomic all or nothing
+//   peer_restarted      the owner's process has ended, which takes up to 10 ms to be noticed
+//   peer_unreachable    as for works, if the segment was revoked and no channel could be made
+//   bad_work            an atomic on a word that is not aligned
+//   unsupported         an atomic on a segment whose AtomicDomain is not `processor`
+//   no_resources        other lanes were opened while this one was not allowed to use the segment
+//   invalid_argument    called by another thread than the one that made it
+//   closed, forked      as for all objects
+class URMA_API Lane {
+ public:
+  Lane(Lane&&) noexcept;
+  Lane& operator=(Lane&&) noexcept;
+  ~Lane();
+
+  // Copies `data` to `offset` bytes from the beginning of the segment. Others see aligned words of
+  // 4 and 8 bytes whole, if `data` is one such word.
+  [[nodiscard]] Status write(std::span<const std::byte> data, uint64_t offset);
+  // Copies from there to `data`.
+  [[nodiscard]] Status read(std::span<std::byte> data, uint64_t offset);
+
+  // Atomics on the word at `offset`, as those of urma/core/atomic_works.h; `previous` becomes the
+  // value that the word had before. It is not set unless the status is ok or unknown.
+  template <AtomicWord Word = uint64_t>
+  [[nodiscard]] Status fetch_add(uint64_t offset, std::type_identity_t<Word> operand,
+                                 std::type_identity_t<Word>& previous) {
+    return change(Atomic::fetch_add, offset, operand, Word{}, previous);
+  }
+  template <AtomicWord Word = uint64_t>
+  [[nodiscard]] Status swap(uint64_t offset, std::type_identity_t<Word> desired,
+                            std::type_identity_t<Word>& previous) {
+    return change(Atomic::swap, offset, desired, Word{}, previous);
+  }
+  // The word was changed if `previous` equals `expected`.
+  template <AtomicWord Word = uint64_t>
+  [[nodiscard]] Status compare_swap(uint64_t offset, std::type_identity_t<Word> expected,
+                                    std::type_identity_t<Word> desired,
+                                    std::type_identity_t<Word>& previous) {
+    return change(Atomic::compare_swap, offset, desired, expected, previous);
+  }
+
+ private:
+  friend class Jetty;
+  struct State;
+  URMA_LOCAL explicit Lane(std::unique_ptr<State> state);
+  template <class Word>
+  Status change(Atomic what, uint64_t offset, Word operand, Word expected, Word& previous) {
+    using Bits = std::make_unsigned_t<Word>;
+    uint64_t before = 0;
+    const Status status = operate(what, sizeof(Word), offset, static_cast<Bits>(operand),
+                                  static_cast<Bits>(expected), before);
+    if (status == Status::ok || status == Status::unknown) previous = static_cast<Word>(before);
+    return status;
+  }
+  Status operate(Atomic what, uint32_t bytes, uint64_t offset, uint64_t operand, uint64_t expected,
+                 uint64_t& previous);
+  std::unique_ptr<State> state_;
+};
+
 // A Jetty: the queue to which works are posted and at which messages arrive (UB: a JFS and a JFR
 // in one). Made by Device::jetty. Move only. The destructor ends its works as `flush` does; their
 // completions are lost with the Jetty's own queue, while those in a shared Jfc can still be polled.
@@ -278,6 +359,14 @@ class URMA_API Jetty {
   // Lets works run and messages arrive again, after `flush` or after a failed work has suspended
   // the Jetty (JettyOptions::suspend_on_error). Errors: closed, forked.
   Result<void> reset();
+
+  // Opens a lane to a mapped segment, for the calling thread. Makes a channel to its owner if there
+  // is none, which may take an operation timeout.
+  // Errors: invalid_argument (the segment is empty, or not of this device), unsupported (it is not
+  // mapped, or its memory is handed over as a file), remote_access (its token is not valid, or it
+  // is revoked), no_resources (the device has eight lanes), peer_restarted, peer_unreachable,
+  // closed, forked.
+  Result<Lane> lane(const RemoteSegment& segment);
 
   // Returns the number of the Jetty on its device, as in Completion::jetty and Event::jetty.
   JettyId id() const;

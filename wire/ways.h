@@ -6,6 +6,7 @@
 #include "urma/core/endpoint.h"
 #include "urma/core/ids.h"
 #include "urma/core/rights.h"
+#include "wire/mapped_lane.h"
 
 namespace urma {
 
@@ -44,6 +45,12 @@ class Ways {
   // if the memory was revoked meanwhile: then the copied bytes may have no effect.
   virtual std::byte* hold(uint32_t, const MemoryRange&) { return nullptr; }
   virtual bool let_go() { return true; }
+
+  // Opens a lane: lets one thread of the application use this part of the other end's segment by
+  // itself, until `close_lane`. `out` is set only if the lane is opened.
+  virtual Laned open_lane(uint32_t, const MemoryRange&, MappedLane&) { return Laned::unmapped; }
+  // The thread does not use the lane any more.
+  virtual void close_lane(const MappedLane&) {}
 
   // The reason why the medium has no way to an endpoint that exists: as many ways are in use as it
   // has room for, or the system has no memory for another one.

@@ -31,7 +31,8 @@ CxlPort::CxlPort(std::unique_ptr<Window> window, uint32_t slot, const WindowSett
       generation_(words_.generation(slot)),
       bell_(words_.bell_of(slot)),
       outbound_(std::make_unique<Outbound[]>(slot_count)),
-      arrivals_(words_, window_->slots()) {
+      arrivals_(words_, window_->slots()),
+      lanes_(words_, window_->slots(), window_->holder()) {
   const BackingFile& file = mapping_.file();
   facts_.self = window_->slots().endpoint_of(slot);
   facts_.eid = facts_.self.address;
@@ -84,6 +85,12 @@ void CxlPort::state_settings(const WindowSettings& settings) {
                  window_->hand_over() != nullptr ? "handed over at sockets beside the window"
                                                  : "all segments are in the window",
                  "where segments lie: each in a file of its own, or in the window"});
+  const bool interrupts = window_->slots().barriers().available();
+  out.push_back(
+      {"membarrier", yes_or_no(interrupts), Origin::system,
+       interrupts ? "" : "the kernel is too old, or a sandbox refuses it",
+       "whether the kernel interrupts copies when a segment is revoked; if it cannot do so "
+       "for all devices of the window, each copy takes a fence"});
   out.push_back({"slot", std::to_string(slot_ + 1) + " of " + std::to_string(slot_count),
                  Origin::drawn, "the first slot that was free",
                  "the slot of the window that this device has"});
@@ -178,6 +185,18 @@ void CxlPort::notify() {
   }
 }
 
+// The rings belong to one incarnation of the slot's device, and are there while a channel is; a
+// device's channel to itself has none.
+Laned CxlPort::open_lane(uint32_t slot, const MemoryRange& range, MappedLane& out) {
+  if (memory() == nullptr) return Laned::unmapped;
+  if (slot >= slot_count) return Laned::refused;
+  const Outbound& outbound = outbound_[slot];
+  if (!outbound.ring && slot != slot_) return Laned::gone;
+  const uint32_t generation = slot == slot_ ? generation_ : outbound.to_generation;
+  if (words_.generation(slot) != generation) return Laned::gone;
+  return lanes_.open(slot, generation, range, out);
+}
+
 void CxlPort::unlend(std::span<TxFrame* const> frames) {
   for (TxFrame* const frame : frames) pool_.take_back(frame);
 }
@@ -220,6 +239,8 @@ size_t CxlPort::receive(std::span<RxFrame> frames, Time now) {
   if (changes() != changes_seen_) look_around();
   if (handed_over_ != nullptr && handed_over_->has_work(now)) [[unlikely]]
     handed_over_->handle_notifications();
+  if (now >= lanes_.due()) [[unlikely]]
+    lanes_.look(now);
   if (arrivals_.quiet()) return 0;
   return arrivals_.receive(frames, bell_.drowsy(), counters_);
 }

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "drivers/cxl/arrivals.h"
+#include "drivers/cxl/lanes.h"
 #include "drivers/cxl/ring.h"
 #include "drivers/cxl/window.h"
 #include "drivers/frame_pool.h"
@@ -40,7 +41,8 @@ class CxlPort final : public PacketPort, public Ways {
     return mapped ? &window_->segments() : nullptr;
   }
   Time next_arrival() const override {
-    return window_->hand_over() != nullptr ? window_->hand_over()->due() : never;
+    const Time asked = window_->hand_over() != nullptr ? window_->hand_over()->due() : never;
+    return std::min(asked, lanes_.due());
   }
   void abandon() override { window_->mapping().file().abandon(); }
 
@@ -56,6 +58,8 @@ class CxlPort final : public PacketPort, public Ways {
     return window_->holder().hold(slot, outbound_[slot].to_generation, range);
   }
   bool let_go() override { return window_->holder().let_go(); }
+  Laned open_lane(uint32_t slot, const MemoryRange& range, MappedLane& out) override;
+  void close_lane(const MappedLane& lane) override { lanes_.close(lane); }
   State state(uint32_t slot) override;
 
  private:
@@ -99,6 +103,7 @@ class CxlPort final : public PacketPort, public Ways {
   std::unique_ptr<Outbound[]> outbound_;         // by slot
   RegionArray<MarkedLines> marked_{slot_count};  // likewise; memory where it is used
   Arrivals arrivals_;
+  Lanes lanes_;
   std::array<uint32_t, slot_count> touched_;
   uint32_t touched_count_ = 0;
   uint32_t begun_ = 0;  // slot

@@ -14,7 +14,9 @@ using Taken = SegmentMemory::Taken;
 
 // Returns how many granules, from this one on, belong to a segment. A segment whose owner has given
 // it back or died, and that no device holds, is free from now on. The caller holds the lock.
-uint32_t Granules::taken_from(uint32_t segment) {
+// `all_visible`: all devices that hold closed segments can be seen. This function makes that true
+// if it is needed.
+uint32_t Granules::taken_from(uint32_t segment, bool& all_visible) {
   SegmentRecord& here = record(segment);
   const uint32_t granules =
       std::min(here.granules.load(std::memory_order_relaxed), count() - segment);
@@ -24,7 +26,9 @@ uint32_t Granules::taken_from(uint32_t segment) {
       words_.generation(owner) == here.owner_generation.load(std::memory_order_relaxed)) {
     return granules;
   }
-  close_to_all(here);
+  if (close_to_all(here)) all_visible = false;
+  all_visible = all_visible || slots_.barriers().after_closing();
+  if (!all_visible) return granules;
   for (uint32_t slot = 0; slot < slot_count; ++slot) {
     if (holds(slot, segment)) return granules;
   }
@@ -39,15 +43,16 @@ Taken Granules::take(uint64_t bytes, uint32_t& segment) {
   if (!lock.held()) return Taken::not_now;
   slots_.release_dead();
   uint32_t free = 0;
+  bool all_visible = false;
   for (uint32_t granule = 0; granule < count() && free < wanted;) {
-    const uint32_t taken = taken_from(granule);
+    const uint32_t taken = taken_from(granule, all_visible);
     free = taken == 0 ? free + 1 : 0;
     granule += std::max(taken, 1u);
     segment = granule - free;
   }
   if (free < wanted) return Taken::no_room;
   SegmentRecord& first = record(segment);
-  close_to_all(first);
+  close_to_all(first);  // a record of free memory is open only if another process has broken it
   first.bytes.store(bytes, std::memory_order_relaxed);
   first.owner.store(slots_.own(), std::memory_order_relaxed);
   first.owner_generation.store(words_.generation(slots_.own()), std::memory_order_relaxed);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "drivers/cxl/mapping.h"
@@ -44,9 +45,21 @@ class Granules {
     return granules_for(bytes) * words_.parts().granule_bytes;
   }
   SegmentRecord& record(uint32_t segment) const { return words_.segment_records()[segment]; }
-  // Returns whether the device in this slot says that it is copying the segment.
+  // Calls `function` with each segment, by its number and one, of which the device in this slot
+  // says that it uses it: its engine, or a thread that has a lane. 0: none.
+  template <class Function>
+  void for_each_hold(uint32_t slot, Function&& function) const {
+    const SlotHold& hold = words_.slot(slot).hold;
+    function(hold.segment.load(std::memory_order_acquire));
+    const uint32_t lanes = std::min(hold.lanes.load(std::memory_order_acquire), most_lanes);
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+      function(words_.lane_hold(slot, lane).segment.load(std::memory_order_acquire));
+    }
+  }
   bool holds(uint32_t slot, uint32_t segment) const {
-    return words_.slot(slot).hold.segment.load(std::memory_order_acquire) == segment + 1;
+    bool found = false;
+    for_each_hold(slot, [&](uint32_t held) { found = found || held == segment + 1; });
+    return found;
   }
 
  private:
@@ -55,7 +68,7 @@ class Granules {
     const uint64_t granule_bytes = words_.parts().granule_bytes;
     return bytes / granule_bytes + (bytes % granule_bytes != 0 ? 1 : 0);
   }
-  uint32_t taken_from(uint32_t segment);
+  uint32_t taken_from(uint32_t segment, bool& all_visible);
   bool leaves_room_for_rings() const;
 
   const Mapping& mapping_;

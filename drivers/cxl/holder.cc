@@ -13,11 +13,11 @@ bool opens(const SegmentRecord& record, TokenValue token) {
 
 }  // namespace
 
-std::byte* Holder::allowed(uint32_t segment, uint32_t slot, uint32_t generation,
-                           const MemoryRange& range) {
+Holder::Found Holder::allowed(uint32_t segment, uint32_t slot, uint32_t generation,
+                              const MemoryRange& range) {
   const SegmentRecord& record = segments_[segment];
-  held_epoch_ = record.epoch.load(std::memory_order_acquire);
-  if (!is_open(held_epoch_)) return nullptr;
+  Found found{.epoch = record.epoch.load(std::memory_order_acquire), .segment = segment};
+  if (!is_open(found.epoch)) return found;
   const uint64_t offset = range.address & ((uint64_t{1} << offset_bits) - 1);
   const uint64_t bytes = record.bytes.load(std::memory_order_relaxed);
   // Whatever the record says, nothing outside of the window's segments is used.
@@ -29,16 +29,18 @@ std::byte* Holder::allowed(uint32_t segment, uint32_t slot, uint32_t generation,
   const auto rights = static_cast<Rights>(record.rights.load(std::memory_order_relaxed));
   const bool by_processors = record.atomics.load(std::memory_order_relaxed) ==
                              static_cast<uint32_t>(AtomicDomain::processor);
-  if (!theirs || !known || !has(rights, range.wanted)) return nullptr;
-  if (has(range.wanted, Rights::atomic) && !by_processors) return nullptr;
-  if (offset > bytes || range.bytes > bytes - offset) return nullptr;
+  if (!theirs || !known || !has(rights, range.wanted)) return found;
+  if (has(range.wanted, Rights::atomic) && !by_processors) return found;
+  if (offset > bytes || range.bytes > bytes - offset) return found;
   const uint32_t file = record.file.load(std::memory_order_relaxed);
   if (handed_over_ != nullptr) {
     const bool checked = record.unchecked.load(std::memory_order_relaxed) == 0;
-    return handed_over_->find({segment, {slot, generation, file}, held_epoch_, bytes, checked},
-                              range, offset);
+    found.at = handed_over_->find({segment, {slot, generation, file}, found.epoch, bytes, checked},
+                                  range, offset);
+  } else if (bytes <= most && file == 0) {
+    found.at = mapping_.words().memory_of(segment) + offset;
   }
-  return bytes <= most && file == 0 ? mapping_.words().memory_of(segment) + offset : nullptr;
+  return found;
 }
 
 }  // namespace urma::drivers::cxl

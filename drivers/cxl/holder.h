@@ -28,17 +28,17 @@ class Holder {
   // address is valid until `let_go`. Returns null if the access is not allowed, or the memory is
   // not mapped here.
   std::byte* hold(uint32_t slot, uint32_t generation, const MemoryRange& range) {
-    if ((range.address & in_the_window) == 0 || mapping_.lost()) return nullptr;
-    const auto segment = static_cast<uint32_t>((range.address & ~in_the_window) >> offset_bits);
-    if (segment >= granules_) return nullptr;
+    const uint32_t segment = segment_of(range);
+    if (segment >= granules_ || mapping_.lost()) return nullptr;
     // This device first stores which segment it holds, and then reads the record; the owner first
     // closes the record, and then reads which segments are held.
     slots_.own_hold()->segment.store(segment + 1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    std::byte* const at = allowed(segment, slot, generation, range);
+    slots_.barriers().before_use();
+    const Found found = allowed(segment, slot, generation, range);
     held_ = segment;
-    if (at == nullptr) let_go();
-    return at;
+    held_epoch_ = found.epoch;
+    if (found.at == nullptr) let_go();
+    return found.at;
   }
   // Returns false if the segment was closed meanwhile: bytes that were copied to it may have been
   // lost.
@@ -48,9 +48,28 @@ class Holder {
     return still;
   }
 
+  // Where a part of a segment lies, for a thread that holds it by itself.
+  struct Found {
+    std::byte* at = nullptr;
+    uint64_t epoch = 0;  // of the segment's record, when it was looked at
+    uint32_t segment = 0;
+  };
+  // As `hold`, but the thread holds the segment. Call it only if `maps` returns true.
+  Found find(uint32_t slot, uint32_t generation, const MemoryRange& range) {
+    return allowed(segment_of(range), slot, generation, range);
+  }
+  // Returns whether this is a part of a segment in the window, which stays mapped.
+  bool maps(const MemoryRange& range) const {
+    return handed_over_ == nullptr && !mapping_.lost() && segment_of(range) < granules_;
+  }
+
  private:
-  std::byte* allowed(uint32_t segment, uint32_t slot, uint32_t generation,
-                     const MemoryRange& range);
+  Found allowed(uint32_t segment, uint32_t slot, uint32_t generation, const MemoryRange& range);
+  // Returns a number that no segment has if the address is not one in the window.
+  static uint32_t segment_of(const MemoryRange& range) {
+    if ((range.address & in_the_window) == 0) return UINT32_MAX;
+    return static_cast<uint32_t>((range.address & ~in_the_window) >> offset_bits);
+  }
 
   const Mapping& mapping_;
   const Slots& slots_;

@@ -14,7 +14,7 @@ namespace urma::drivers::cxl {
 
 inline constexpr size_t line_bytes = 64;
 inline constexpr uint64_t magic = 0x314e'4957'414d'5255;  // "URMAWIN1"
-inline constexpr uint32_t version = 8;
+inline constexpr uint32_t version = 9;
 
 // Written once, under the lock; `magic` last.
 struct alignas(line_bytes) Header {
@@ -31,6 +31,9 @@ static_assert(sizeof(Header) == line_bytes);
 // Counts how often a slot or a ring has changed its owner. Written under the lock.
 struct alignas(line_bytes) Changes {
   std::atomic<uint64_t> count;
+  // How many devices cannot interrupt those that use segments, which therefore need fences
+  // (barriers.h).
+  std::atomic<uint32_t> fences;
 };
 static_assert(sizeof(Changes) == line_bytes);
 
@@ -39,6 +42,7 @@ struct alignas(line_bytes) SlotRecord {
   std::atomic<uint32_t> generation;
   // Incremented by each device that has left a request or an answer at this device's socket.
   std::atomic<uint32_t> notifications;
+  std::atomic<uint32_t> fences;  // 1 if this device is counted in Changes::fences
 };
 // The bell at which the slot's owner sleeps (base/bell.h).
 struct alignas(line_bytes) SlotBell {
@@ -48,7 +52,14 @@ struct alignas(line_bytes) SlotBell {
 // zero. The device that revokes a segment waits until no slot names it.
 struct alignas(line_bytes) SlotHold {
   std::atomic<uint32_t> segment;
+  std::atomic<uint32_t> lanes;  // so many of its lanes, from the first one on, may hold segments
 };
+// The segment that one thread of the slot's owner is reading or writing at this moment, by itself.
+struct alignas(line_bytes) LaneHold {
+  std::atomic<uint32_t> segment;
+};
+inline constexpr uint32_t most_lanes = 8;  // of a device
+
 // A slot of the window, which belongs to one device at a time.
 struct Slot {
   SlotRecord record;
@@ -148,17 +159,17 @@ static_assert(sizeof(SegmentRecord) == line_bytes && offsetof(SegmentRecord, gra
 
 constexpr bool is_open(uint64_t epoch) { return epoch % 2 == 1; }
 
-// After this call no device begins to use the segment, and the devices that have begun are visible
-// in their slots: a fence ensures that the record is closed before the slots are read
-// (`Holder::hold`).
-inline void close_to_all(SegmentRecord& record) {
+// After this call and Barriers::after_closing, no device begins to use the segment, and the devices
+// that have begun are visible in their slots (`Holder::hold`). Returns whether the record was open.
+inline bool close_to_all(SegmentRecord& record) {
   const uint64_t epoch = record.epoch.load(std::memory_order_relaxed);
-  if (is_open(epoch)) record.epoch.store(epoch + 1, std::memory_order_release);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!is_open(epoch)) return false;
+  record.epoch.store(epoch + 1, std::memory_order_release);
+  return true;
 }
 
-// How the parts of a window follow from its size: header, changes, slots, records; from a page on
-// the rings; then, in its last half unless it is small, segments.
+// How the parts of a window follow from its size: header, changes, slots, records, holds of lanes;
+// from a page on the rings; then, in its last half unless it is small, segments.
 inline constexpr uint64_t slots_at = 2 * line_bytes;
 inline constexpr uint64_t records_at = slots_at + slot_count * sizeof(Slot);
 inline constexpr uint64_t least_window_bytes = 1 << 20;
@@ -173,6 +184,7 @@ struct Parts {
   uint32_t granules = 0;
   uint32_t rings = 0;
   uint64_t segments_at = 0;  // their records
+  uint64_t lanes_at = 0;     // their holds, where there are segments
   uint64_t rings_at = 0;
   uint64_t memory_at = 0;
 
@@ -181,14 +193,16 @@ struct Parts {
     const uint64_t memory = window_bytes < least_with_segments ? 0 : window_bytes / 2;
     while (memory / out.granule_bytes > most_granules) out.granule_bytes *= 2;
     out.granules = static_cast<uint32_t>(memory / out.granule_bytes);
-    const uint64_t fixed = records_at + page_bytes +
+    const uint64_t lanes =
+        out.granules == 0 ? 0 : uint64_t{slot_count} * most_lanes * sizeof(LaneHold);
+    const uint64_t fixed = records_at + page_bytes + lanes +
                            uint64_t{out.granules} * (sizeof(SegmentRecord) + out.granule_bytes);
     if (window_bytes < fixed) return out;
     const uint64_t rings = (window_bytes - fixed) / (ring_bytes + sizeof(RingRecord));
     out.rings = static_cast<uint32_t>(rings < most_rings ? rings : most_rings);
     out.segments_at = records_at + uint64_t{out.rings} * sizeof(RingRecord);
-    const uint64_t records_end = out.segments_at + uint64_t{out.granules} * sizeof(SegmentRecord);
-    out.rings_at = (records_end + page_bytes - 1) / page_bytes * page_bytes;
+    out.lanes_at = out.segments_at + uint64_t{out.granules} * sizeof(SegmentRecord);
+    out.rings_at = (out.lanes_at + lanes + page_bytes - 1) / page_bytes * page_bytes;
     out.memory_at = window_bytes / page_bytes * page_bytes - out.granules * out.granule_bytes;
     return out;
   }
@@ -202,7 +216,7 @@ constexpr bool fits(uint64_t window_bytes) {
 static_assert(fits(least_window_bytes) && fits(least_with_segments) && fits(1 << 30) &&
               fits((uint64_t{1} << 46) - 1) && fits(least_with_segments + 4095));
 // If one of these values changes, the version must change, too.
-static_assert(version == 8 && ring_lines == 7 * 1024 && ring_bytes == 462848 && slot_count == 256 &&
+static_assert(version == 9 && ring_lines == 7 * 1024 && ring_bytes == 462848 && slot_count == 256 &&
               records_at == 49280 && sizeof(SegmentRecord) == 64 &&
               Parts::of(1 << 30).rings == 1158 && Parts::of(1 << 30).granules == 8192);
 

@@ -59,7 +59,9 @@ void Segments::grant(const Lease& lease, const Grant& grant) {
 
 void Segments::revoke(const Lease& lease) {
   if (hand_over_ != nullptr) hand_over_->own().close(lease.number);
-  if (slots_.owned()) close_to_all(granules_.record(lease.number));
+  if (!slots_.owned()) return;
+  close_to_all(granules_.record(lease.number));
+  closed_ = true;
 }
 
 void Segments::revoke_all() {
@@ -73,11 +75,16 @@ void Segments::revoke_all() {
         record.owner_generation.load(std::memory_order_relaxed) == slots_.own_generation();
     if (ours) close_to_all(record);
   }
+  closed_ = true;
 }
 
-// The holds of a device whose process has died do not count.
+// The holds of a device whose process has died do not count. One barrier serves all segments that
+// were closed before it. If the kernel refuses it, which it did not when the window was opened,
+// each segment counts as held, so the caller moves the segment.
 bool Segments::held(const Lease& lease) {
   if (!mapping_.file().here()) return false;
+  if (closed_ && !slots_.barriers().after_closing()) return true;
+  closed_ = false;
   for (uint32_t slot = 0; slot < slot_count; ++slot) {
     if (granules_.holds(slot, lease.number) && slots_.inhabited(slot)) return true;
   }
@@ -158,19 +165,18 @@ size_t Segments::left_over(std::span<Quarantined> out) const {
   return count;
 }
 
-// A device holds at most one segment; a device that only checks the record releases it within
-// microseconds.
+// A device that only checks the record releases it within microseconds.
 size_t Segments::quarantined(std::span<Quarantined> out) {
   if (!slots_.owned()) return 0;
   size_t count = hand_over_ != nullptr ? left_over(out) : 0;
-  for (uint32_t slot = 0; slot < slot_count && count < out.size(); ++slot) {
-    const uint32_t held = mapping_.words().slot(slot).hold.segment.load(std::memory_order_acquire);
-    if (held == 0 || held > granules_.count()) continue;
-    const SegmentRecord& record = granules_.record(held - 1);
-    const bool closed = !is_open(record.epoch.load(std::memory_order_acquire));
-    if (!closed || record.granules.load(std::memory_order_relaxed) == 0) continue;
-    if (!slots_.inhabited(slot)) continue;
-    out[count++] = quarantined(held - 1, slot);
+  for (uint32_t slot = 0; slot < slot_count; ++slot) {
+    granules_.for_each_hold(slot, [&](uint32_t held) {
+      if (held == 0 || held > granules_.count() || count == out.size()) return;
+      const SegmentRecord& record = granules_.record(held - 1);
+      const bool closed = !is_open(record.epoch.load(std::memory_order_acquire));
+      if (!closed || record.granules.load(std::memory_order_relaxed) == 0) return;
+      if (slots_.inhabited(slot)) out[count++] = quarantined(held - 1, slot);
+    });
   }
   return count;
 }

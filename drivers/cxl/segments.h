@@ -63,6 +63,8 @@ class Segments final : public SegmentMemory {
   // Written by the thread that ends the segment.
   std::unique_ptr<std::atomic<bool>[]> moved_;
   std::optional<HandedOver> handed_over_;
+  bool closed_ =
+      false;  // records since the last barrier, so holds of their segments may be invisible
 };
 
 }  // namespace urma::drivers::cxl

@@ -54,6 +54,10 @@ class SharedWords {
   uint32_t generation(uint32_t slot) const { return seen(this->slot(slot).record.generation); }
   RingRecord& ring_record(uint32_t ring) const { return (&at<RingRecord>(records_at))[ring]; }
   SegmentRecord* segment_records() const { return &at<SegmentRecord>(parts_.segments_at); }
+  // Only where there are segments.
+  LaneHold& lane_hold(uint32_t slot, uint32_t lane) const {
+    return (&at<LaneHold>(parts_.lanes_at))[slot * most_lanes + lane];
+  }
   Ring& ring(uint32_t ring) const {
     return at<Ring>(parts_.rings_at + uint64_t{ring} * ring_bytes);
   }

@@ -1,5 +1,7 @@
 #include "drivers/cxl/slots.h"
 
+#include <poll.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -8,9 +10,20 @@
 #include "drivers/cxl/window_lock.h"
 
 namespace urma::drivers::cxl {
+namespace {
+
+// The time in which each device sees that it needs fences. A use that had begun without one is
+// visible long before that: stores leave a processor in nanoseconds.
+constexpr timespec until_all_fence{.tv_sec = 0, .tv_nsec = 1'000'000};
+
+}  // namespace
 
 Slots::Slots(const Mapping& mapping, HandOver* hand_over)
-    : mapping_(mapping), file_(mapping.file()), words_(mapping.words()), hand_over_(hand_over) {}
+    : mapping_(mapping),
+      file_(mapping.file()),
+      words_(mapping.words()),
+      hand_over_(hand_over),
+      barriers_(mapping.words()) {}
 
 // The kernel does not report locks of the asking descriptor.
 bool Slots::lives(uint32_t slot) const {
@@ -22,11 +35,23 @@ void Slots::note_change() {
   words_.store(count, words_.seen(count) + 1);
 }
 
+void Slots::count_fences() {
+  uint32_t fences = 0;
+  for (uint32_t slot = 0; slot < slot_count; ++slot) {
+    if (words_.generation(slot) % 2 == 1 && words_.seen(words_.slot(slot).record.fences) != 0) {
+      ++fences;
+    }
+  }
+  words_.store(words_.changes().fences, fences);
+}
+
 void Slots::end(uint32_t slot) {
   Slot& ended = words_.slot(slot);
   words_.store(ended.record.generation, words_.generation(slot) + 1);
   words_.store(ended.hold.segment, uint32_t{0});
+  words_.store(ended.hold.lanes, uint32_t{0});
   HandOver::remove(file_.path(), slot);
+  count_fences();
   note_change();
   ring_partners(slot);
 }
@@ -83,12 +108,16 @@ Result<uint32_t> Slots::join() {
       return cannot_listen(slot, why);
     }
     words_.bell_of(slot).awake();
+    words_.store(words_.slot(slot).record.fences, barriers_.available() ? 0U : 1U);
     own_generation_ = words_.generation(slot) | 1;
     words_.store(words_.slot(slot).record.generation, own_generation_);
+    count_fences();
     note_change();
+    if (!barriers_.available()) ppoll(nullptr, 0, &until_all_fence, nullptr);
     own_ = slot;
     own_hold_ = &words_.slot(slot).hold;
     words_.store(own_hold_->segment, uint32_t{0});
+    words_.store(own_hold_->lanes, uint32_t{0});
     return slot;
   }
   return errors

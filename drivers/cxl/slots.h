@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "drivers/cxl/barriers.h"
 #include "drivers/cxl/hand_over.h"
 #include "drivers/cxl/mapping.h"
 #include "urma/core/endpoint.h"
@@ -35,6 +36,8 @@ class Slots {
   bool inhabited(uint32_t slot);
   // Returns whether the process that owns the slot is running. Does not read the record.
   bool lives(uint32_t slot) const;
+  // How devices that use segments and those that close them see each other.
+  const Barriers& barriers() const { return barriers_; }
   // Counts a change of owners, so that all devices look again. The caller holds the window's lock.
   void note_change();
 
@@ -55,11 +58,13 @@ class Slots {
   // `error` is the errno with which `HandOver::listen` failed.
   Error cannot_listen(uint32_t slot, int error) const;
   void ring_partners(uint32_t slot) const;
+  void count_fences();
 
   const Mapping& mapping_;
   const BackingFile& file_;
   const SharedWords& words_;
   HandOver* const hand_over_;
+  const Barriers barriers_;
   uint32_t own_ = none;
   uint32_t own_generation_ = 0;
   SlotHold* own_hold_ = nullptr;

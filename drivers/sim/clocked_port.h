@@ -51,6 +51,10 @@ class ClockedPort final : public PacketPort, public Ways {
     return dead_ ? nullptr : ways_->hold(way, range);
   }
   bool let_go() override { return ways_->let_go(); }
+  Laned open_lane(uint32_t way, const MemoryRange& range, MappedLane& out) override {
+    return dead_ ? Laned::gone : ways_->open_lane(way, range, out);
+  }
+  void close_lane(const MappedLane& lane) override { ways_->close_lane(lane); }
   void notify() override {
     if (!dead_) ways_->notify();
   }

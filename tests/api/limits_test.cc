@@ -1,9 +1,6 @@
 // When the system has run out of memory, descriptors, threads, bytes of a file or random numbers,
 // calls return an error. They never throw, abort or raise a signal.
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -17,6 +14,7 @@
 
 #include "tests/api/helpers.h"
 #include "tests/drivers/window_file.h"
+#include "tests/refused_call.h"
 
 namespace urma::test {
 namespace {
@@ -168,22 +166,9 @@ TEST_CASE("an error says that the process may have no more threads") {
   }
 }
 
-// Simulates a sandbox that does not allow the call.
-bool refuse_random_numbers() {
-  sock_filter program[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrandom, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog filter{.len = 4, .filter = program};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
-}
-
 TEST_CASE("an error says that the system refuses random numbers") {
   CHECK(in_a_child(0, 1, [](size_t) {
-    if (!refuse_random_numbers()) _exit(0);  // the kernel has no filters
+    if (!refuse_call(SYS_getrandom)) _exit(0);  // the kernel has no filters
     const auto refused = urma::open("udp:");
     return refused.status() == Status::permission_denied && says_why(refused);
   }));

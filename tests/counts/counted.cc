@@ -282,6 +282,23 @@ extern "C" {
   for (int i = 0; i < times; ++i) talk.once();
 }
 
+[[gnu::noinline]] void counted_lane_write(Lane& lane, std::span<std::byte> data, int times) {
+  for (int i = 0; i < times; ++i) {
+    if (lane.write(data, 8) != Status::ok) fail("a lane has not written");
+  }
+}
+[[gnu::noinline]] void counted_lane_read(Lane& lane, std::span<std::byte> data, int times) {
+  for (int i = 0; i < times; ++i) {
+    if (lane.read(data, 8) != Status::ok) fail("a lane has not read");
+  }
+}
+[[gnu::noinline]] void counted_lane_add(Lane& lane, std::span<std::byte>, int times) {
+  uint64_t previous = 0;
+  for (int i = 0; i < times; ++i) {
+    if (lane.fetch_add(8, 1, previous) != Status::ok) fail("a lane has not added");
+  }
+}
+
 [[gnu::noinline]] void counted_packet(Talk& talk, int times) {
   for (int i = 0; i < times; ++i) talk.send_burst();
 }
@@ -351,6 +368,20 @@ void run_send(int times) {
   unlink(path.c_str());
   for (int i = 0; i < 16; ++i) talk.once();
   counted_send(talk, times);
+}
+
+void run_lane(void (*step)(Lane&, std::span<std::byte>, int), int times) {
+  const std::string path = "/dev/shm/urma-counted-" + std::to_string(getpid());
+  const std::string text = "sim(net=counted):cxl:" + path + "?size=8M";
+  End there(text, "", Threads::automatic);
+  End here(text);
+  unlink(path.c_str());
+  const Rights all = Rights::read | Rights::write | Rights::atomic;
+  const Segment segment = there.device.allocate(segment_bytes, all).value();
+  const Imported imported = here.device.import(segment.descriptor()).value();
+  Lane lane = here.jetty.lane(imported.segment).value();
+  std::array<std::byte, 8> data{};
+  step(lane, data, times);
 }
 
 // All media here may lose packets, so the channels are those of RTP.
@@ -443,6 +474,9 @@ constexpr Case cases[] = {
     {"register", run_register},
     {"access", run_access},
     {"send", run_send},
+    {"lane_write", [](int times) { run_lane(counted_lane_write, times); }},
+    {"lane_read", [](int times) { run_lane(counted_lane_read, times); }},
+    {"lane_add", [](int times) { run_lane(counted_lane_add, times); }},
     {"packet", [](int times) { run_packets("sim:counted", "", times); }},
     {"packet_ldcp", [](int times) { run_packets(network_with("none"), "ldcp", times); }},
     {"packet_caqm_w", [](int times) { run_packets(network_with("caqm_w"), "caqm_w", times); }},

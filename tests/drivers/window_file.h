@@ -71,6 +71,11 @@ class Intruder {
     using drivers::cxl::Slot;
     return *at<Slot>(drivers::cxl::slots_at + number * sizeof(Slot));
   }
+  drivers::cxl::LaneHold& lane_hold(uint32_t slot, uint32_t lane) {
+    using drivers::cxl::LaneHold;
+    const uint32_t number = slot * drivers::cxl::most_lanes + lane;
+    return *at<LaneHold>(parts().lanes_at + number * sizeof(LaneHold));
+  }
   drivers::cxl::RingRecord& record(uint32_t ring) {
     using drivers::cxl::RingRecord;
     return *at<RingRecord>(drivers::cxl::records_at + ring * sizeof(RingRecord));

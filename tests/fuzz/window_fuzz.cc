@@ -128,6 +128,27 @@ class Host {
     mapped_ = {};
     take_mapped();
   }
+  // Stores to the other one's mapped segment as an application's thread does, or ends that.
+  void use_lane(Time now, bool ends) {
+    Ways& ways = *engine_.port().ways();
+    if (lane_ && ends) {
+      ways.close_lane(*lane_);
+      lane_.reset();
+    } else if (lane_) {
+      if (lane_->take()) std::memcpy(lane_->base, own_.data(), 64);
+      lane_->let_go();
+    } else if (transport::Channel* const channel =
+                   engine_.transport().channel(mapped_there_.peer, now)) {
+      MappedLane lane;
+      const Laned opened = channel->open_lane({.address = mapped_there_.address,
+                                               .bytes = mapped_there_.bytes,
+                                               .id = mapped_there_.token_id,
+                                               .token = mapped_there_.token,
+                                               .wanted = Rights::write},
+                                              lane);
+      if (opened == Laned::opened) lane_ = lane;
+    }
+  }
   bool all_ended() const { return ended_ == posted_; }
 
   void check() const {
@@ -192,6 +213,7 @@ class Host {
   RemoteSegment there_;
   RemoteSegment mapped_there_;
   RemoteJetty jetty_there_;
+  std::optional<MappedLane> lane_;
   uint64_t posted_ = 0;
   uint64_t ended_ = 0;
 };
@@ -230,14 +252,19 @@ class Scribbler {
     const uint32_t segment = input.chance(230) ? input.below(6) : input.below(parts.granules);
     switch (input.below(12)) {
       case 10:
+        if (input.chance(64)) {
+          return parts.lanes_at + sizeof(cxl::LaneHold) * (slot * cxl::most_lanes + input.below(2));
+        }
+        [[fallthrough]];
       case 11:
         return parts.segments_at + segment * sizeof(cxl::SegmentRecord) + 4 * input.below(10);
       case 0:
         return 4 * input.below(8);
       case 1:
-        return cxl::line_bytes;
+        return cxl::line_bytes + 8 * input.below(2);
       case 2:
-        return cxl::slots_at + slot * sizeof(cxl::Slot) + cxl::line_bytes * input.below(3);
+        return cxl::slots_at + slot * sizeof(cxl::Slot) + cxl::line_bytes * input.below(3) +
+               4 * input.below(3);
       case 3:
         return cxl::records_at + ring * sizeof(cxl::RingRecord) + 4 * input.below(5);
       case 4:
@@ -330,6 +357,8 @@ class Script {
         if (!input_.chance(64)) return;
         host.renew(now_);
         return meet();
+      case 12:
+        return host.use_lane(now_, input_.chance(32));
       default:
         return scribbler_->scribble(input_);
     }

@@ -1,13 +1,17 @@
 // Holding and revoking memory of a window, with two openings of one window.
 
+#include <sys/syscall.h>
+
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <thread>
 
+#include "drivers/cxl/lanes.h"
 #include "drivers/cxl/window.h"
 #include "tests/catch.h"
 #include "tests/drivers/window_file.h"
+#include "tests/refused_call.h"
 #include "wire/frame.h"
 
 namespace urma::test {
@@ -159,10 +163,13 @@ TEST_CASE("revoked memory that is held is moved, and not reused before it is rel
 // for holds. Without a fence on both sides, it can happen that neither sees the other. On the
 // owner's side the test does the same as `revoke` and `held`, but without their system calls, which
 // would give the copier time.
-TEST_CASE("either the copier sees that memory is closed, or its owner sees that it is held") {
+// `interrupts`: the owner can interrupt the copier; otherwise the window says that it cannot.
+void race(bool interrupts) {
   Two two;
+  two.owner_window->mapping().words().changes().fences = interrupts ? 0 : 1;
   constexpr int rounds = 100'000;
   Intruder owner(two.file);
+  const drivers::cxl::Barriers barriers(two.owner_window->mapping().words());
   drivers::cxl::SegmentRecord& record = owner.segment(two.lease.number);
   std::atomic<uint64_t>& epoch = record.epoch;
   auto& hold = owner.slot(two.slot).hold.segment;
@@ -194,6 +201,11 @@ TEST_CASE("either the copier sees that memory is closed, or its owner sees that 
     epoch.store(open, std::memory_order_release);
     meet(2 * i + 1, i % 256);
     drivers::cxl::close_to_all(record);
+    if (interrupts) {
+      if (!barriers.after_closing()) FAIL("the kernel refuses barriers");
+    } else {
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
     const bool held = hold.load(std::memory_order_acquire) != 0;
     meet(2 * i + 2, 0);
     neither += got && !held;
@@ -203,6 +215,103 @@ TEST_CASE("either the copier sees that memory is closed, or its owner sees that 
   CHECK(neither == 0);
   INFO("closes that the copier saw: " << late);
   CHECK((late > 0 && late < rounds));
+}
+
+TEST_CASE("either the copier sees that memory is closed, or its owner sees that it is held") {
+  race(true);
+  race(false);
+}
+
+TEST_CASE("a thread that has a lane holds memory until it lets it go") {
+  Two two;
+  const auto& slots = two.copier_window->slots();
+  drivers::cxl::Lanes lanes(two.copier_window->mapping().words(), two.copier_window->slots(),
+                            two.copier);
+  MappedLane first, second;
+  REQUIRE(lanes.open(two.own, two.generation(), two.range(0, bytes), first) == Laned::opened);
+  REQUIRE(lanes.open(two.own, two.generation(), two.range(0, bytes), second) == Laned::opened);
+  CHECK_FALSE(two.owner.held(two.lease));
+  for (const MappedLane& lane : {first, second}) {
+    REQUIRE(lane.take());
+    CHECK(two.owner.held(two.lease));
+    CHECK(lane.let_go());
+    CHECK_FALSE(two.owner.held(two.lease));
+  }
+  REQUIRE(second.take());
+  two.owner.revoke(two.lease);
+  CHECK(two.owner.held(two.lease));
+  CHECK_FALSE(first.take());
+  first.let_go();
+  CHECK(two.owner.held(two.lease));
+  CHECK_FALSE(second.let_go());
+  CHECK_FALSE(two.owner.held(two.lease));
+  MappedLane third;
+  CHECK(lanes.open(two.own, two.generation(), two.range(0, bytes), third) == Laned::refused);
+  two.owner.grant(two.lease, granted);
+  CHECK_FALSE(second.take());  // another epoch
+  second.let_go();
+  REQUIRE(lanes.open(two.own, two.generation(), two.range(0, bytes), third) == Laned::opened);
+  REQUIRE(third.take());
+  lanes.close(third);
+  CHECK_FALSE(two.owner.held(two.lease));
+  CHECK(slots.own_hold()->lanes == 3);
+}
+
+// The kernel lets this thread, and no other one of this process, ask for no barrier.
+template <class Function>
+void without_barriers(Function&& function) {
+  std::thread([&] {
+    if (refuse_call(SYS_membarrier)) function();
+  }).join();
+}
+
+TEST_CASE("a device that cannot ask for barriers says so in the window until it leaves") {
+  Two two;
+  std::atomic<uint32_t>& fences = two.owner_window->mapping().words().changes().fences;
+  REQUIRE(two.owner_window->slots().barriers().available());
+  CHECK(fences == 0);
+  without_barriers([&] {
+    const auto third = Two::opened(two.file);
+    REQUIRE(third->join());
+    CHECK_FALSE(third->slots().barriers().available());
+    CHECK(fences == 1);
+    drivers::cxl::Segments& segments = third->segments();
+    Lease lease;
+    REQUIRE(segments.take(bytes, lease) == Taken::taken);
+    segments.grant(lease, granted);
+    MemoryRange range = two.range(0, 8);
+    range.address = lease.address;
+    const uint32_t slot = third->slots().own();
+    REQUIRE(two.copier.hold(slot, third->slots().own_generation(), range) != nullptr);
+    segments.revoke(lease);
+    CHECK(segments.held(lease));
+    two.copier.let_go();
+    CHECK_FALSE(segments.held(lease));
+    CHECK(third->holder().hold(two.own, two.generation(), two.range(0, 8)) != nullptr);
+    third->holder().let_go();
+    const auto fourth = Two::opened(two.file);
+    REQUIRE(fourth->join());
+    CHECK(fences == 2);
+    third->slots().leave();
+    CHECK(fences == 1);
+    fourth->slots().leave();
+  });
+  CHECK(fences == 0);
+}
+
+// The device was opened before a sandbox closed.
+TEST_CASE("while the kernel refuses barriers, segments that were closed count as held") {
+  Two two;
+  without_barriers([&] {
+    two.owner.revoke(two.lease);
+    CHECK(two.owner.held(two.lease));
+    CHECK(two.owner.held(two.lease));
+    two.owner.give_back(two.lease);
+    Lease lease;
+    REQUIRE(two.owner.take(bytes, lease) == Taken::taken);
+    CHECK(lease.number != two.lease.number);  // its granules stay taken
+  });
+  CHECK_FALSE(two.owner.held(two.lease));
 }
 
 }  // namespace

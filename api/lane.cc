@@ -1,0 +1,81 @@
+#include "engine/lane.h"
+
+#include "api/handles.h"
+
+namespace urma {
+
+struct Lane::State {
+  State(const std::shared_ptr<engine::Runner>& runner, const RemoteSegment& segment)
+      : lane(runner, segment) {}
+  engine::Lane lane;
+};
+
+namespace {
+
+Error cannot_open(Status status) {
+  const auto failed = [&](std::string_view what, std::string_view fix) {
+    return urma::failed(status, "lane: ", what).fix(fix);
+  };
+  switch (status) {
+    case Status::unsupported:
+      return failed("the segment is not mapped here, or its memory is handed over as a file",
+                    "post works, or allocate it on a cxl: device without share=segment");
+    case Status::remote_access:
+      return failed("its owner has revoked the segment, or its token is not valid any longer",
+                    "import the descriptor again");
+    case Status::no_resources:
+      return failed("this device has eight lanes, which is the limit", "destroy one of them");
+    case Status::peer_restarted:
+      return failed("the process that owned the segment has ended",
+                    "import the descriptor of the new one");
+    case Status::peer_unreachable:
+      return failed("no channel to the owner of the segment could be made in time",
+                    "check that its process runs and polls");
+    default:
+      return failed("the device is closed", "keep it open while its objects are used");
+  }
+}
+
+}  // namespace
+
+Lane::Lane(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Lane::Lane(Lane&&) noexcept = default;
+Lane& Lane::operator=(Lane&&) noexcept = default;
+Lane::~Lane() = default;
+
+Result<Lane> Jetty::lane(const RemoteSegment& segment) {
+  return guarded("lane", [&]() -> Result<Lane> {
+    if (auto able = usable(state_, "lane"); !able) return able.error();
+    if (!segment.peer || segment.bytes == 0) {
+      return Error{Status::invalid_argument,
+                   "lane: the segment is empty. Fix: import the descriptor of a segment"};
+    }
+    if (!segment.mapped()) return cannot_open(Status::unsupported);
+    auto state = std::make_unique<Lane::State>(state_->source.runner, segment);
+    if (const Status status = state->lane.open(); status != Status::ok) return cannot_open(status);
+    return Lane(std::move(state));
+  });
+}
+
+Status Lane::write(std::span<const std::byte> data, uint64_t offset) {
+  if (!state_) [[unlikely]]
+    return Status::closed;
+  return state_->lane.write(data, offset);
+}
+
+Status Lane::read(std::span<std::byte> data, uint64_t offset) {
+  if (!state_) [[unlikely]]
+    return Status::closed;
+  return state_->lane.read(data, offset);
+}
+
+Status Lane::operate(Atomic what, uint32_t bytes, uint64_t offset, uint64_t operand,
+                     uint64_t expected, uint64_t& previous) {
+  if (!state_) [[unlikely]]
+    return Status::closed;
+  return state_->lane.operate(
+      {.what = what, .update = {}, .bytes = bytes, .operand = operand, .expected = expected},
+      offset, previous);
+}
+
+}  // namespace urma

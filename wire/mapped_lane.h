@@ -1,0 +1,66 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "urma/core/rights.h"
+
+namespace urma {
+
+// A segment of another device, as one thread uses it by itself, without the engine: says where it
+// is mapped, and has the words by which the thread and the segment's owner see each other. Made by
+// Ways::open_lane. One thread at a time uses it; the words are shared, and stay mapped while the
+// device exists.
+struct MappedLane {
+  std::byte* base = nullptr;
+  uint64_t bytes = 0;
+  Rights rights = Rights::local_only;
+  // Even while the segment is closed; changes when it is closed.
+  const std::atomic<uint64_t>* epoch = nullptr;
+  uint64_t opened = 0;
+  // Changes when the owner's device is over.
+  const std::atomic<uint32_t>* owner = nullptr;
+  uint32_t generation = 0;
+  // Not zero if a device in the window cannot interrupt this thread.
+  const std::atomic<uint32_t>* fences = nullptr;
+  // Names the segment while this thread uses it.
+  std::atomic<uint32_t>* hold = nullptr;
+  uint32_t name = 0;
+  uint32_t number = 0;  // of the lane, in its device
+
+  // Begins a use, which `let_go` ends. Returns false if the segment is closed, or its owner is
+  // over: then this thread must not use the memory, and calls `let_go` all the same. Until
+  // `let_go`, the owner does not give the memory to anybody else. So a use is short.
+  bool take() const {
+    hold->store(name, std::memory_order_relaxed);
+    // The owner closes the segment, has the kernel interrupt this thread, and then reads the hold
+    // (drivers/cxl/barriers.h).
+    if (fences->load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    } else {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    return epoch->load(std::memory_order_acquire) == opened &&
+           owner->load(std::memory_order_acquire) == generation;
+  }
+  // Returns false if the segment was closed meanwhile: what was stored may be lost, and what was
+  // loaded may be anything.
+  bool let_go() const {
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const bool still = epoch->load(std::memory_order_relaxed) == opened;
+    hold->store(0, std::memory_order_release);
+    return still;
+  }
+};
+
+// Why a lane was not opened.
+enum class Laned : uint8_t {
+  opened,
+  unmapped,  // the medium does not map the segment, or hands it over as a file
+  refused,   // the segment's record does not allow it, or is closed
+  gone,      // the device that owned the segment is over
+  none_free  // as many lanes are open as a device has
+};
+
+}  // namespace urma
