@@ -1,6 +1,7 @@
 #include "engine/lane.h"
 
 #include "api/handles.h"
+#include "base/failed.h"
 
 namespace urma {
 
@@ -13,26 +14,25 @@ struct Lane::State {
 namespace {
 
 Error cannot_open(Status status) {
-  const auto failed = [&](std::string_view what, std::string_view fix) {
-    return urma::failed(status, "lane: ", what).fix(fix);
-  };
   switch (status) {
     case Status::unsupported:
-      return failed("the segment is not mapped here, or its memory is handed over as a file",
-                    "post works, or allocate it on a cxl: device without share=segment");
+      return failed(status, "lane: the segment is not mapped here, or is handed over as a file")
+          .fix("post works, or allocate it on a cxl: device without share=segment");
     case Status::remote_access:
-      return failed("its owner has revoked the segment, or its token is not valid any longer",
-                    "import the descriptor again");
+      return failed(status, "lane: the segment is revoked, or its token is not valid any longer")
+          .fix("import the descriptor of a segment that its owner has not revoked");
     case Status::no_resources:
-      return failed("this device has eight lanes, which is the limit", "destroy one of them");
+      return failed(status, "lane: this device has eight lanes, which is the limit")
+          .fix("destroy a lane that is not used");
     case Status::peer_restarted:
-      return failed("the process that owned the segment has ended",
-                    "import the descriptor of the new one");
+      return failed(status, "lane: the process that owned the segment has ended")
+          .fix("import the descriptor that its new process makes");
     case Status::peer_unreachable:
-      return failed("no channel to the owner of the segment could be made in time",
-                    "check that its process runs and polls");
+      return failed(status, "lane: no channel to the owner of the segment was made in time")
+          .fix("let the owner's process run, and poll if its device is inlined");
     default:
-      return failed("the device is closed", "keep it open while its objects are used");
+      return failed(status, "lane: the device is closed")
+          .fix("keep the device open while its objects are used");
   }
 }
 

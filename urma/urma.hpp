@@ -241,39 +241,55 @@ class URMA_API Lane {
   // value that the word had before. It is not set unless the status is ok or unknown.
   template <AtomicWord Word = uint64_t>
   [[nodiscard]] Status fetch_add(uint64_t offset, std::type_identity_t<Word> operand,
-                                 std::type_identity_t<Word>& previous) {
-    return change(Atomic::fetch_add, offset, operand, Word{}, previous);
-  }
+                                 std::type_identity_t<Word>& previous);
   template <AtomicWord Word = uint64_t>
   [[nodiscard]] Status swap(uint64_t offset, std::type_identity_t<Word> desired,
-                            std::type_identity_t<Word>& previous) {
-    return change(Atomic::swap, offset, desired, Word{}, previous);
-  }
+                            std::type_identity_t<Word>& previous);
   // The word was changed if `previous` equals `expected`.
   template <AtomicWord Word = uint64_t>
   [[nodiscard]] Status compare_swap(uint64_t offset, std::type_identity_t<Word> expected,
                                     std::type_identity_t<Word> desired,
-                                    std::type_identity_t<Word>& previous) {
-    return change(Atomic::compare_swap, offset, desired, expected, previous);
-  }
+                                    std::type_identity_t<Word>& previous);
 
  private:
   friend class Jetty;
   struct State;
   URMA_LOCAL explicit Lane(std::unique_ptr<State> state);
   template <class Word>
-  Status change(Atomic what, uint64_t offset, Word operand, Word expected, Word& previous) {
-    using Bits = std::make_unsigned_t<Word>;
-    uint64_t before = 0;
-    const Status status = operate(what, sizeof(Word), offset, static_cast<Bits>(operand),
-                                  static_cast<Bits>(expected), before);
-    if (status == Status::ok || status == Status::unknown) previous = static_cast<Word>(before);
-    return status;
-  }
+  Status change(Atomic what, uint64_t offset, Word operand, Word expected, Word& previous);
   Status operate(Atomic what, uint32_t bytes, uint64_t offset, uint64_t operand, uint64_t expected,
                  uint64_t& previous);
   std::unique_ptr<State> state_;
 };
+
+template <class Word>
+Status Lane::change(Atomic what, uint64_t offset, Word operand, Word expected, Word& previous) {
+  using Bits = std::make_unsigned_t<Word>;
+  uint64_t before = 0;
+  const Status status = operate(what, sizeof(Word), offset, static_cast<Bits>(operand),
+                                static_cast<Bits>(expected), before);
+  if (status == Status::ok || status == Status::unknown) previous = static_cast<Word>(before);
+  return status;
+}
+
+template <AtomicWord Word>
+Status Lane::fetch_add(uint64_t offset, std::type_identity_t<Word> operand,
+                       std::type_identity_t<Word>& previous) {
+  return change(Atomic::fetch_add, offset, operand, Word{}, previous);
+}
+
+template <AtomicWord Word>
+Status Lane::swap(uint64_t offset, std::type_identity_t<Word> desired,
+                  std::type_identity_t<Word>& previous) {
+  return change(Atomic::swap, offset, desired, Word{}, previous);
+}
+
+template <AtomicWord Word>
+Status Lane::compare_swap(uint64_t offset, std::type_identity_t<Word> expected,
+                          std::type_identity_t<Word> desired,
+                          std::type_identity_t<Word>& previous) {
+  return change(Atomic::compare_swap, offset, desired, expected, previous);
+}
 
 // A Jetty: the queue to which works are posted and at which messages arrive (UB: a JFS and a JFR
 // in one). Made by Device::jetty. Move only. The destructor ends its works as `flush` does; their

@@ -25,6 +25,13 @@ struct Objects {
   Jfr jfr = device.jfr({.receives = 4}).value();
   Jfc jfc = device.jfc(16).value();
   Jfce jfce = device.jfce().value();
+
+  // Lanes are to memory that a device in a window maps.
+  std::unique_ptr<WindowFile> window = std::make_unique<WindowFile>("unusable");
+  Device mapping = urma::open(window->device("?size=16M")).value();
+  Segment mapped = mapping.allocate(4096, Rights::write).value();
+  Jetty mapping_jetty = mapping.jetty().value();
+  Lane lane = mapping_jetty.lane(mapped.local()).value();
 };
 
 // The message of the last error that a call returned.
@@ -35,6 +42,7 @@ std::string says(const Result<T>& result) {
   if (!result) message = result.error().message;
   return std::string(name(result.status()));
 }
+std::string says(Status status) { return std::string(name(status)); }
 std::string says(bool answer) { return answer ? "true" : "false"; }
 std::string says(uint64_t answer) { return std::to_string(answer); }
 std::string says(const std::string& text) { return text.empty() ? "empty" : "text"; }
@@ -64,6 +72,7 @@ struct Call {
 };
 
 std::array<std::byte, 64> memory;
+uint64_t word = 0;
 const Buffer buffer{memory.data(), memory.size()};
 const std::string line = "urma://localhost/unusable-test";
 
@@ -162,10 +171,17 @@ const std::vector<Call> calls = {
     URMA_VALUE("Jetty::vacant_receives", uint64_t{on.jetty.vacant_receives()}, "0"),
     URMA_CONTROL("Jetty::flush", on.jetty.flush()),
     URMA_CONTROL("Jetty::reset", on.jetty.reset()),
+    URMA_CONTROL("Jetty::lane", on.mapping_jetty.lane({})),
     URMA_VALUE("Jetty::id", uint64_t{number(on.jetty.id())}, "0"),
     URMA_VALUE("Jetty::descriptor", on.jetty.descriptor(), "empty"),
     {"Jetty::local", [](Objects& on) { return reaches(on.jetty.local()); }, "empty", "empty",
      "empty"},
+
+    URMA_CONTROL("Lane::write", on.lane.write(memory, 0)),
+    URMA_CONTROL("Lane::read", on.lane.read(memory, 0)),
+    URMA_CONTROL("Lane::fetch_add", on.lane.fetch_add(0, 1, word)),
+    URMA_CONTROL("Lane::swap", on.lane.swap(0, 1, word)),
+    URMA_CONTROL("Lane::compare_swap", on.lane.compare_swap(0, 0, 1, word)),
 
     {"Jfr::receive", [](Objects& on) { return says(on.jfr.receive(memory)); }, "false", "false",
      "false"},
@@ -237,6 +253,7 @@ TEST_CASE("each call on an object that was moved from returns what urma.hpp says
 TEST_CASE("after the device was closed each call returns what urma.hpp says") {
   Objects objects;
   objects.device.close();
+  objects.mapping.close();
   CHECK(wrong_answers(objects, &Call::closed, "after close") == 0);
 }
 
