@@ -22,7 +22,7 @@ Error cannot_open(Status status) {
       return failed(status, "lane: the segment is revoked, or its token is not valid any longer")
           .fix("import the descriptor of a segment that its owner has not revoked");
     case Status::no_resources:
-      return failed(status, "lane: this device has eight lanes, which is the limit")
+      return failed(status, "lane: this device has ", max_lanes, " lanes, which is the limit")
           .fix("destroy a lane that is not used");
     case Status::peer_restarted:
       return failed(status, "lane: the process that owned the segment has ended")
@@ -60,13 +60,13 @@ Result<Lane> Jetty::lane(const RemoteSegment& segment) {
 Status Lane::write(std::span<const std::byte> data, uint64_t offset) {
   if (!state_) [[unlikely]]
     return Status::closed;
-  return state_->lane.write(data, offset);
+  return state_->lane.write(data.data() == nullptr ? std::span<const std::byte>() : data, offset);
 }
 
 Status Lane::read(std::span<std::byte> data, uint64_t offset) {
   if (!state_) [[unlikely]]
     return Status::closed;
-  return state_->lane.read(data, offset);
+  return state_->lane.read(data.data() == nullptr ? std::span<std::byte>() : data, offset);
 }
 
 Status Lane::operate(Atomic what, uint32_t bytes, uint64_t offset, uint64_t operand,

@@ -36,4 +36,22 @@ inline void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
   }
 }
 
+// Copies one word, unless one of the two places is not aligned: returns false then.
+template <class Word>
+bool copy_word(std::byte* to, const std::byte* from) {
+  const auto both = reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from);
+  if (both % sizeof(Word) != 0) return false;
+  const Word value = __atomic_load_n(reinterpret_cast<const Word*>(from), __ATOMIC_RELAXED);
+  __atomic_store_n(reinterpret_cast<Word*>(to), value, __ATOMIC_RELAXED);
+  return true;
+}
+
+// Copies memory that others may use meanwhile: an aligned word of 4 or 8 bytes is copied whole, so
+// that they see the old value or the new one. The two places may overlap.
+inline void copy_shared(std::byte* to, const std::byte* from, size_t bytes) {
+  if (bytes == sizeof(uint64_t) && copy_word<uint64_t>(to, from)) return;
+  if (bytes == sizeof(uint32_t) && copy_word<uint32_t>(to, from)) return;
+  if (bytes > 0) std::memmove(to, from, bytes);
+}
+
 }  // namespace urma

@@ -53,7 +53,8 @@ void CaqmR::begin_round() {
 void CaqmR::obey(const Acknowledged& event, const Feedback& feedback) {
   const auto bytes = static_cast<double>(event.bytes);
   if (feedback.marked_packets == 0) {
-    // Packets that left while the window was not in use did not ask, and were not refused.
+    // Packets that left while the window was not in use did not ask, and were not refused. A grant
+    // that comes when it has not been in use for two rounds answers no question of this sender.
     if (feedback.increase || (used_ & last_round)) limited_ = !feedback.increase;
     if (feedback.increase && (used_ != 0 || in_use(event.inflight_bytes))) {
       const double granted = feedback.hint * double{hint_unit};

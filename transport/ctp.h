@@ -37,8 +37,8 @@ class Ctp final : public PacketChannel {
   void end() override;
   std::byte* hold(const MemoryRange& range) override;
   bool let_go() override { return ways_.let_go(); }
-  Laned open_lane(const MemoryRange& range, MappedLane& out) override {
-    return ways_.open_lane(way_, range, out);
+  Laned open_lane(const MemoryRange& range, MappedLane& lane) override {
+    return ways_.open_lane(way_, range, lane);
   }
   bool silent() const override { return silent_; }
   bool acknowledges() const override { return false; }

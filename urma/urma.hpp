@@ -40,6 +40,7 @@
 //   Meanwhile other threads may post to these Jetties, make further Jetties for the queue and
 //   destroy them.
 // - Jfce: one thread at a time.
+// - Lane: the thread that made it; any thread may destroy it.
 //
 // Lifetimes: objects may be destroyed in any order. Closing or destroying a device ends everything
 // that was made from it: its works complete, its segments are unregistered, and later calls return
@@ -50,9 +51,9 @@
 // An object that was moved from may be destroyed, assigned to and called; calls of it never block.
 // Control calls return `closed`; `poll` and `wait` return one completion with Status::closed;
 // `events` returns one event of EventKind::closed; `post` and `take` return 0; `receive` and `arm`
-// return false; Jfce::fd returns -1; other calls return 0 or an empty value. A call with such an
-// object as an argument (publish, attach, the options of a Jetty or a segment) fails as
-// invalid_argument.
+// return false; calls of a Lane return `closed`; Jfce::fd returns -1; other calls return 0 or an
+// empty value. A call with such an object as an argument (publish, attach, the options of a Jetty
+// or a segment) fails as invalid_argument.
 //
 // Arguments: a call fails as invalid_argument if an option has a value that its enumeration does
 // not have, a duration is negative, or a number is out of range. A span with a null pointer counts
@@ -60,11 +61,13 @@
 // negative limit of `wait` counts as zero.
 //
 // Effects on the rest of the process: the library prints nothing and changes no process-wide state,
-// with one exception: while a window of shared memory that lies in a file is open (cxl:), the
-// library handles SIGBUS, because any process that has the file may truncate it. It passes faults
-// outside of its windows on to the previous handler, and restores that handler when the last window
-// is closed. The library's file descriptors are above 2, even if the process has closed its
-// standard descriptors; descriptors that the C library opens while it resolves a host name or lists
+// with two exceptions, both of windows (cxl:). While a window of shared memory that lies in a file
+// is open, the library handles SIGBUS, because any process that has the file may truncate it. It
+// passes faults outside of its windows on to the previous handler, and restores that handler when
+// the last window is closed. And once it has opened a window, other processes can have the kernel
+// interrupt the threads of this one for a moment (membarrier), because an owner that revokes memory
+// does so. The library's file descriptors are above 2, even if the process has closed its standard
+// descriptors; descriptors that the C library opens while it resolves a host name or lists
 // addresses may be lower.
 
 #include "urma/core/cxx20.h"
@@ -200,17 +203,18 @@ class URMA_API Jfc {
 // `unregister` has returned, no call touches the memory. Move only.
 //
 // Use works instead where a lane cannot help:
-// - it cannot notify: there is no immediate, and no event if the owner ends;
-// - it knows no order with works. A work that was posted before may execute after a call that has
-//   returned. What one thread stores by two calls of one lane is visible in the order of the calls;
-// - it is not counted in the statistics, and not seen by pcap;
-// - it does not leave the host, and memory that is handed over as a file has none (cxl:,
-//   share=segment).
+// - a lane has no immediates, so the owner's application does not notice its calls; and it raises
+//   no event when the owner ends;
+// - calls and works have no order: a work that was posted before a call may execute after the call
+//   has returned. Others see what one lane stores in the order of its calls;
+// - the statistics do not count calls, and a device that captures (pcap) has no lanes;
+// - a lane does not leave the host, and memory that is handed over as a file (cxl:,
+//   share=segment) has none.
 //
 // Threads: the thread that made the lane calls it; other threads get invalid_argument. Any thread
-// may destroy it, but not during a call. A lane keeps nothing open: it works until its device is
-// closed, and may outlive its Jetty. Until its destruction it is one of the eight lanes that a
-// device can have.
+// may destroy it, but not during a call. A lane works until its device is closed, and may outlive
+// its Jetty. Until it is destroyed it is one of the max_lanes lanes of its device. While a device
+// has lanes, its service thread wakes every 10 ms to look whether their owners are alive.
 //
 // Statuses, beside ok:
 //   remote_access       outside of the segment; a right that it does not have; or it is revoked.
@@ -218,11 +222,10 @@ class URMA_API Jfc {
 //                       Nothing was written; what was read is not valid.
 //   unknown             the owner revoked the segment meanwhile: `write` may have changed some of
 //                       it, an atomic all or nothing
-//   peer_restarted      the owner's process has ended, which takes up to 10 ms to be noticed
+//   peer_restarted      the owner's process has ended; a device that is run notices it in 10 ms
 //   peer_unreachable    as for works, if the segment was revoked and no channel could be made
 //   bad_work            an atomic on a word that is not aligned
 //   unsupported         an atomic on a segment whose AtomicDomain is not `processor`
-//   no_resources        other lanes were opened while this one was not allowed to use the segment
 //   invalid_argument    called by another thread than the one that made it
 //   closed, forked      as for all objects
 class URMA_API Lane {
@@ -378,10 +381,10 @@ class URMA_API Jetty {
 
   // Opens a lane to a mapped segment, for the calling thread. Makes a channel to its owner if there
   // is none, which may take an operation timeout.
-  // Errors: invalid_argument (the segment is empty, or not of this device), unsupported (it is not
-  // mapped, or its memory is handed over as a file), remote_access (its token is not valid, or it
-  // is revoked), no_resources (the device has eight lanes), peer_restarted, peer_unreachable,
-  // closed, forked.
+  // Errors: invalid_argument (the segment is empty), unsupported (it is not mapped, or its memory
+  // is handed over as a file), remote_access (its token is not valid, or it is revoked),
+  // no_resources (the device has max_lanes lanes), peer_restarted, peer_unreachable, closed,
+  // forked.
   Result<Lane> lane(const RemoteSegment& segment);
 
   // Returns the number of the Jetty on its device, as in Completion::jetty and Event::jetty.

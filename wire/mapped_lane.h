@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/use_fence.h"
 #include "urma/core/rights.h"
 
 namespace urma {
@@ -22,25 +23,19 @@ struct MappedLane {
   // Changes when the owner's device is over.
   const std::atomic<uint32_t>* owner = nullptr;
   uint32_t generation = 0;
-  // Not zero if a device in the window cannot interrupt this thread.
-  const std::atomic<uint32_t>* fences = nullptr;
-  // Names the segment while this thread uses it.
+  const std::atomic<uint32_t>* fences = nullptr;  // base/use_fence.h
+  // Names the segment while this thread uses it. The lane has this word until it is closed; it is
+  // null if the lane was never opened.
   std::atomic<uint32_t>* hold = nullptr;
   uint32_t name = 0;
   uint32_t number = 0;  // of the lane, in its device
 
   // Begins a use, which `let_go` ends. Returns false if the segment is closed, or its owner is
-  // over: then this thread must not use the memory, and calls `let_go` all the same. Until
-  // `let_go`, the owner does not give the memory to anybody else. So a use is short.
+  // over: then this thread must not use the memory, and calls `let_go` all the same. Call `let_go`
+  // soon: until then the owner cannot reuse the memory.
   bool take() const {
     hold->store(name, std::memory_order_relaxed);
-    // The owner closes the segment, has the kernel interrupt this thread, and then reads the hold
-    // (drivers/cxl/barriers.h).
-    if (fences->load(std::memory_order_relaxed) != 0) [[unlikely]] {
-      std::atomic_thread_fence(std::memory_order_seq_cst);
-    } else {
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-    }
+    fence_before_use(*fences);
     return epoch->load(std::memory_order_acquire) == opened &&
            owner->load(std::memory_order_acquire) == generation;
   }

@@ -47,7 +47,8 @@ class Ways {
   virtual bool let_go() { return true; }
 
   // Opens a lane: lets one thread of the application use this part of the other end's segment by
-  // itself, until `close_lane`. `out` is set only if the lane is opened.
+  // itself, until `close_lane`. A lane that is open already is opened again, and keeps its `hold`,
+  // also if this is refused. `lane` is set only if the lane is opened.
   virtual Laned open_lane(uint32_t, const MemoryRange&, MappedLane&) { return Laned::unmapped; }
   // The thread does not use the lane any more.
   virtual void close_lane(const MappedLane&) {}

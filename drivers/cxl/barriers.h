@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "base/use_fence.h"
 #include "drivers/cxl/shared_words.h"
 
 namespace urma::drivers::cxl {
@@ -23,13 +24,7 @@ class Barriers {
   bool available() const { return available_; }
 
   // Call it between the store that names the segment and the load of its epoch.
-  void before_use() const {
-    if (words_.changes().fences.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-      std::atomic_thread_fence(std::memory_order_seq_cst);
-    } else {
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-    }
-  }
+  void before_use() const { fence_before_use(words_.changes().fences); }
   // Call it between the store that closes segments and the loads that show which devices use them.
   // Takes microseconds. Returns false if the kernel refuses: then users may be invisible.
   [[nodiscard]] bool after_closing() const;

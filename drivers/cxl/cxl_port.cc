@@ -187,14 +187,14 @@ void CxlPort::notify() {
 
 // The rings belong to one incarnation of the slot's device, and are there while a channel is; a
 // device's channel to itself has none.
-Laned CxlPort::open_lane(uint32_t slot, const MemoryRange& range, MappedLane& out) {
+Laned CxlPort::open_lane(uint32_t slot, const MemoryRange& range, MappedLane& lane) {
   if (memory() == nullptr) return Laned::unmapped;
   if (slot >= slot_count) return Laned::refused;
   const Outbound& outbound = outbound_[slot];
   if (!outbound.ring && slot != slot_) return Laned::gone;
   const uint32_t generation = slot == slot_ ? generation_ : outbound.to_generation;
   if (words_.generation(slot) != generation) return Laned::gone;
-  return lanes_.open(slot, generation, range, out);
+  return lanes_.open(slot, generation, range, lane);
 }
 
 void CxlPort::unlend(std::span<TxFrame* const> frames) {

@@ -58,7 +58,7 @@ class CxlPort final : public PacketPort, public Ways {
     return window_->holder().hold(slot, outbound_[slot].to_generation, range);
   }
   bool let_go() override { return window_->holder().let_go(); }
-  Laned open_lane(uint32_t slot, const MemoryRange& range, MappedLane& out) override;
+  Laned open_lane(uint32_t slot, const MemoryRange& range, MappedLane& lane) override;
   void close_lane(const MappedLane& lane) override { lanes_.close(lane); }
   State state(uint32_t slot) override;
 

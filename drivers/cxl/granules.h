@@ -51,7 +51,7 @@ class Granules {
   void for_each_hold(uint32_t slot, Function&& function) const {
     const SlotHold& hold = words_.slot(slot).hold;
     function(hold.segment.load(std::memory_order_acquire));
-    const uint32_t lanes = std::min(hold.lanes.load(std::memory_order_acquire), most_lanes);
+    const uint32_t lanes = std::min(hold.lanes.load(std::memory_order_acquire), max_lanes);
     for (uint32_t lane = 0; lane < lanes; ++lane) {
       function(words_.lane_hold(slot, lane).segment.load(std::memory_order_acquire));
     }

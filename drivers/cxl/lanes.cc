@@ -15,30 +15,30 @@ Lanes::Lanes(const SharedWords& words, Slots& slots, Holder& holder)
   to_.fill(no_slot);
 }
 
-Laned Lanes::open(uint32_t slot, uint32_t generation, const MemoryRange& range, MappedLane& out) {
+Laned Lanes::open(uint32_t slot, uint32_t generation, const MemoryRange& range, MappedLane& lane) {
   if (!holder_.maps(range)) return Laned::unmapped;
-  uint32_t* const place = std::ranges::find(to_, no_slot);
-  if (place == to_.end()) return Laned::none_free;
+  const auto first_free = static_cast<uint32_t>(std::ranges::find(to_, no_slot) - to_.begin());
+  const uint32_t number = lane.hold != nullptr ? lane.number : first_free;
+  if (number == max_lanes) return Laned::none_free;
   const Holder::Found found = holder_.find(slot, generation, range);
-  if (found.at == nullptr) return Laned::refused;
-  const auto number = static_cast<uint32_t>(place - to_.begin());
-  LaneHold& hold = words_.lane_hold(slots_.own(), number);
-  hold.segment.store(0, std::memory_order_relaxed);
+  if (found.at == nullptr || !slots_.owned()) return Laned::refused;
+  std::atomic<uint32_t>& hold = words_.lane_hold(slots_.own(), number).segment;
+  hold.store(0, std::memory_order_relaxed);
   SlotHold& own = *slots_.own_hold();
   own.lanes.store(std::max(own.lanes.load(std::memory_order_relaxed), number + 1),
                   std::memory_order_release);
-  out = {.base = found.at,
-         .bytes = range.bytes,
-         .rights = range.wanted,
-         .epoch = &words_.segment_records()[found.segment].epoch,
-         .opened = found.epoch,
-         .owner = &words_.slot(slot).record.generation,
-         .generation = generation,
-         .fences = &words_.changes().fences,
-         .hold = &hold.segment,
-         .name = found.segment + 1,
-         .number = number};
-  *place = slot;
+  lane = {.base = found.at,
+          .bytes = range.bytes,
+          .rights = range.wanted,
+          .epoch = &words_.segment_records()[found.segment].epoch,
+          .opened = found.epoch,
+          .owner = &words_.slot(slot).record.generation,
+          .generation = generation,
+          .fences = &words_.changes().fences,
+          .hold = &hold,
+          .name = found.segment + 1,
+          .number = number};
+  to_[number] = slot;
   due_ = Time{};
   return Laned::opened;
 }
@@ -46,7 +46,7 @@ Laned Lanes::open(uint32_t slot, uint32_t generation, const MemoryRange& range, 
 void Lanes::close(const MappedLane& lane) {
   lane.hold->store(0, std::memory_order_release);
   to_[lane.number] = no_slot;
-  if (std::ranges::count(to_, no_slot) == most_lanes) due_ = never;
+  if (std::ranges::count(to_, no_slot) == max_lanes) due_ = never;
 }
 
 void Lanes::look(Time now) {

@@ -14,7 +14,8 @@ class Lanes {
  public:
   Lanes(const SharedWords& words, Slots& slots, Holder& holder);
 
-  Laned open(uint32_t slot, uint32_t generation, const MemoryRange& range, MappedLane& out);
+  // As Ways::open_lane, to the device in this slot and generation.
+  Laned open(uint32_t slot, uint32_t generation, const MemoryRange& range, MappedLane& lane);
   void close(const MappedLane& lane);
 
   // Returns when `look` is to be called next.
@@ -25,7 +26,7 @@ class Lanes {
   const SharedWords& words_;
   Slots& slots_;
   Holder& holder_;
-  std::array<uint32_t, most_lanes> to_;  // the slots to which lanes lead; no_slot: it is not open
+  std::array<uint32_t, max_lanes> to_;  // the slots to which lanes lead; no_slot: it is not open
   Time due_ = never;
 };
 

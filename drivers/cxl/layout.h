@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/region.h"
+#include "urma/core/segment_options.h"
 
 // The layout of a window. All of it follows from the size; no word that is read from a window is
 // used as an address or an offset. Integers are in the machine's byte order (little endian on all
@@ -31,7 +32,7 @@ static_assert(sizeof(Header) == line_bytes);
 // Counts how often a slot or a ring has changed its owner. Written under the lock.
 struct alignas(line_bytes) Changes {
   std::atomic<uint64_t> count;
-  // How many devices cannot interrupt those that use segments, which therefore need fences
+  // So many devices cannot interrupt the users of segments. Unless it is 0, each use takes a fence
   // (barriers.h).
   std::atomic<uint32_t> fences;
 };
@@ -58,7 +59,6 @@ struct alignas(line_bytes) SlotHold {
 struct alignas(line_bytes) LaneHold {
   std::atomic<uint32_t> segment;
 };
-inline constexpr uint32_t most_lanes = 8;  // of a device
 
 // A slot of the window, which belongs to one device at a time.
 struct Slot {
@@ -194,7 +194,7 @@ struct Parts {
     while (memory / out.granule_bytes > most_granules) out.granule_bytes *= 2;
     out.granules = static_cast<uint32_t>(memory / out.granule_bytes);
     const uint64_t lanes =
-        out.granules == 0 ? 0 : uint64_t{slot_count} * most_lanes * sizeof(LaneHold);
+        out.granules == 0 ? 0 : uint64_t{slot_count} * max_lanes * sizeof(LaneHold);
     const uint64_t fixed = records_at + page_bytes + lanes +
                            uint64_t{out.granules} * (sizeof(SegmentRecord) + out.granule_bytes);
     if (window_bytes < fixed) return out;
@@ -216,8 +216,8 @@ constexpr bool fits(uint64_t window_bytes) {
 static_assert(fits(least_window_bytes) && fits(least_with_segments) && fits(1 << 30) &&
               fits((uint64_t{1} << 46) - 1) && fits(least_with_segments + 4095));
 // If one of these values changes, the version must change, too.
-static_assert(version == 9 && ring_lines == 7 * 1024 && ring_bytes == 462848 && slot_count == 256 &&
-              records_at == 49280 && sizeof(SegmentRecord) == 64 &&
+static_assert(version == 9 && max_lanes == 8 && ring_lines == 7 * 1024 && ring_bytes == 462848 &&
+              slot_count == 256 && records_at == 49280 && sizeof(SegmentRecord) == 64 &&
               Parts::of(1 << 30).rings == 1158 && Parts::of(1 << 30).granules == 8192);
 
 // The address of a byte in a segment of the window consists of the segment's number and the offset

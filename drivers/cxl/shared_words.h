@@ -56,7 +56,7 @@ class SharedWords {
   SegmentRecord* segment_records() const { return &at<SegmentRecord>(parts_.segments_at); }
   // Only where there are segments.
   LaneHold& lane_hold(uint32_t slot, uint32_t lane) const {
-    return (&at<LaneHold>(parts_.lanes_at))[slot * most_lanes + lane];
+    return (&at<LaneHold>(parts_.lanes_at))[slot * max_lanes + lane];
   }
   Ring& ring(uint32_t ring) const {
     return at<Ring>(parts_.rings_at + uint64_t{ring} * ring_bytes);

@@ -51,8 +51,8 @@ class ClockedPort final : public PacketPort, public Ways {
     return dead_ ? nullptr : ways_->hold(way, range);
   }
   bool let_go() override { return ways_->let_go(); }
-  Laned open_lane(uint32_t way, const MemoryRange& range, MappedLane& out) override {
-    return dead_ ? Laned::gone : ways_->open_lane(way, range, out);
+  Laned open_lane(uint32_t way, const MemoryRange& range, MappedLane& lane) override {
+    return dead_ ? Laned::gone : ways_->open_lane(way, range, lane);
   }
   void close_lane(const MappedLane& lane) override { ways_->close_lane(lane); }
   void notify() override {

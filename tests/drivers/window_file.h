@@ -73,7 +73,7 @@ class Intruder {
   }
   drivers::cxl::LaneHold& lane_hold(uint32_t slot, uint32_t lane) {
     using drivers::cxl::LaneHold;
-    const uint32_t number = slot * drivers::cxl::most_lanes + lane;
+    const uint32_t number = slot * max_lanes + lane;
     return *at<LaneHold>(parts().lanes_at + number * sizeof(LaneHold));
   }
   drivers::cxl::RingRecord& record(uint32_t ring) {

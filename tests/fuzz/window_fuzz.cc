@@ -253,7 +253,7 @@ class Scribbler {
     switch (input.below(12)) {
       case 10:
         if (input.chance(64)) {
-          return parts.lanes_at + sizeof(cxl::LaneHold) * (slot * cxl::most_lanes + input.below(2));
+          return parts.lanes_at + sizeof(cxl::LaneHold) * (slot * max_lanes + input.below(2));
         }
         [[fallthrough]];
       case 11:

@@ -5,6 +5,8 @@
 
 namespace urma {
 
+inline constexpr uint32_t max_lanes = 8;  // the most lanes of a device (Jetty::lane)
+
 class Segment;
 
 // Options of Device::allocate and Device::register_memory.
