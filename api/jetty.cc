@@ -215,7 +215,11 @@ size_t Jetty::post(std::span<const Work> works) {
     }
   }
   const size_t taken = state_->queues->post(works);
-  if (taken > 0) runner.posted(state_->made.handle.index);
+  if (taken > 0) {
+    const Work& first = works.front();
+    const bool mapped = first.operation != Operation::send && first.segment.mapped();
+    runner.posted(state_->made.handle.index, mapped);
+  }
   return taken;
 }
 

@@ -163,6 +163,14 @@ bool Engine::catch_up(Time now) {
   return batches > 0;
 }
 
+bool Engine::copy_posted(uint32_t index) {
+  if (!transactions_.jetties().live(index)) return false;
+  jetty::Jetty& jetty = transactions_.jetties().at(index);
+  if (transactions_.initiator().copy_posted(jetty, works_per_pass) == 0) return false;
+  kick_ = transactions_.jetties().wake() || kick_;
+  return jetty.queues->jfs().waiting() == 0;
+}
+
 bool Engine::send_ahead(uint32_t index) {
   if (ways_ == nullptr || frames_.waiting() > 0 || ready_.size() > 0 || dirty_.any()) return false;
   return transactions_.jetties().live(index) &&

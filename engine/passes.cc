@@ -8,6 +8,9 @@ namespace urma::engine {
 namespace {
 
 constexpr uint32_t passes_per_clock = 4;
+// A thread that always finds its works copied runs a pass after this many posts, because others
+// wait for what only passes do.
+constexpr uint32_t copies_per_pass = 32;
 
 }  // namespace
 
@@ -67,6 +70,7 @@ bool Passes::run(const jetty::Jfc* polled) {
   const bool busy = engine_.pass(now, polled);
   if (polled != nullptr) polled_at_.store(machine, std::memory_order_relaxed);
   rouse_ = false;
+  copied_since_pass_ = 0;
   const bool reports = machine >= report_at_;
   if (reports) {
     report(machine);
@@ -93,6 +97,19 @@ void Passes::report(Time machine) {
   // The speed of the log's thread must not affect a simulation: counters that could not be reported
   // now are reported together with the next change.
   report_at_ = complete || clock_ != nullptr ? never : machine + Reporter::interval;
+}
+
+// Needs no pass: nothing waits for a peer or for a time. The report that is planned counts these
+// works.
+bool Passes::copy_posted(uint32_t jetty) {
+  if (!token_.take()) return false;
+  const bool counted = !reporting_ || report_at_ != never;
+  const bool copied =
+      counted && ++copied_since_pass_ <= copies_per_pass && engine_.copy_posted(jetty);
+  const bool rouse = engine_.take_kick();
+  token_.drop();
+  if (rouse) waker_.wake();
+  return copied;
 }
 
 // The peer waits for the work that is posted first after something has arrived. So the packet is

@@ -49,6 +49,9 @@ class Passes {
   void slept() {
     if (arms_) disarm_.store(true, std::memory_order_relaxed);
   }
+  // Copies and completes the works that were posted to this Jetty, whose memory is mapped. Returns
+  // false if some work is left; the caller then marks the Jetty, for a pass.
+  bool copy_posted(uint32_t jetty);
   // Returns whether a completion has come, so that the work that is posted next is to be sent
   // ahead; later works are sent together.
   bool expects_post() const { return expects_post_.load(std::memory_order_relaxed); }
@@ -84,6 +87,7 @@ class Passes {
   const bool arms_;
   Time machine_time_{};
   uint32_t passes_since_clock_ = 0;
+  uint32_t copied_since_pass_ = 0;  // calls of copy_posted
   EngineTime time_;
   Time next_deadline_ = never;  // engine time
   // When the next report is due, in the machine's time; `never` if nothing has changed since the

@@ -63,8 +63,10 @@ class Runner final : public drivers::VirtualClock::Driven {
 
   // ---- the data path; any thread
 
-  // Works have been posted to this Jetty.
-  void posted(uint32_t jetty) {
+  // Works have been posted to this Jetty. `mapped`: the first of them is a copy to or from mapped
+  // memory, as far as the work tells.
+  void posted(uint32_t jetty, bool mapped) {
+    if (mapped && passes_.copy_posted(jetty)) return;
     if (passes_.expects_post() && passes_.send_ahead(jetty, keeper_)) return;
     engine_.dirty().mark(jetty);
     // The mark is the fence: either the sleeper sees it, or this thread sees the sleeper.

@@ -1,5 +1,7 @@
 #include "jetty/initiator/initiator.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 #include "jetty/channel_status.h"
 
@@ -53,15 +55,11 @@ uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now) {
     return take_datagrams(jetty, budget, now);
   Leases& berths = jetty.queues->jfs();
   const uint32_t count = std::min(budget, berths.waiting());
-  for (uint32_t i = 0; i < count; ++i) {
+  const bool untouched = !noting_ && ahead_.lease == Queues::none;
+  for (uint32_t i = untouched ? copy_posted(jetty, count) : 0; i < count; ++i) {
     const uint16_t lease = berths.take_posted();
     const Berth& berth = jetty.queues->jfs().berth(lease);
     ++counters_.works;
-    const bool alone = jetty.outstanding == 0 && !noting_ && lease != ahead_.lease;
-    if (alone && all_copied(jetty, lease)) {
-      end_at_once(jetty, lease);
-      continue;
-    }
     WorkState& work = jetty.works[lease] = {};
     work.progress = now;
     jetty.gate.posted(lease, berth.signalled, jetty.ordering.in_order);
@@ -84,20 +82,36 @@ void Initiator::note(Jetty& jetty, Time now) {
   noting_ = false;
 }
 
-// The fast path of nearly all works on mapped memory, those that are small and do not notify:
-// copies the work before anything is recorded. Returns false if the work must be recorded.
-bool Initiator::all_copied(Jetty& jetty, uint16_t lease) {
-  const Berth& berth = jetty.queues->jfs().berth(lease);
-  if (jetty.first_flow == Flow::none || jetty.state != JettyState::ready ||
-      berth.verdict != Status::ok || berth.bytes > transport::most_at_once || notifies(berth)) {
-    return false;
+// The fast path of nearly all works on mapped memory, those that are small and do not notify. A
+// work that is alone in its Jetty waits for no other, and none has to wait for it.
+uint32_t Initiator::copy_posted(Jetty& jetty, uint32_t budget) {
+  if (jetty.outstanding > 0 || jetty.first_flow == Flow::none || jetty.state != JettyState::ready) {
+    return 0;
   }
   const Flow& flow = flows_.at(jetty.first_flow);
-  if (!(flow.peer == berth.peer) || flow.peer_over) return false;
-  const PeerState& peer = peers_.at(flow.peer);
+  if (flow.peer_over || peers_.at(flow.peer).channel == nullptr) return 0;
+  Jfs& jfs = jetty.queues->jfs();
+  uint32_t done = 0;
+  for (const uint32_t count = std::min(budget, jfs.waiting()); done < count; ++done) {
+    const uint16_t lease = jfs.next_posted();
+    if (!all_copied(jetty, lease, flow)) break;
+    jfs.take_posted();
+    end_at_once(jetty, lease);
+  }
+  counters_.works += done;
+  return done;
+}
+
+// Copies the work before anything is recorded. Returns false if the work must be recorded.
+bool Initiator::all_copied(const Jetty& jetty, uint16_t lease, const Flow& flow) {
+  const Berth& berth = jetty.queues->jfs().berth(lease);
+  if (berth.verdict != Status::ok || berth.bytes > transport::most_at_once || notifies(berth) ||
+      !(flow.peer == berth.peer)) {
+    return false;
+  }
   // A failed work may have to suspend the Jetty, which only `finish` does.
   if (jetty.ordering.suspend_on_error && berth.operation == Operation::atomic) return false;
-  return peer.channel != nullptr && copy(*jetty.queues, lease, 0, peer) > 0;
+  return copy(*jetty.queues, lease, 0, peers_.at(flow.peer)) > 0;
 }
 
 // Completes the only work of a Jetty: no completion has to be withheld for it.

@@ -55,6 +55,9 @@ class Initiator {
   // no other work must precede it. `take` must follow, and records the work while the packet is on
   // its way. Returns false if it did nothing.
   bool send_ahead(Jetty& jetty);
+  // Copies posted works to or from mapped memory and completes them, oldest first, until one has to
+  // be recorded; at most `budget` works. Returns how many.
+  uint32_t copy_posted(Jetty& jetty, uint32_t budget);
   // Takes at most `budget` posted works, and returns how many it took.
   uint32_t take(Jetty& jetty, uint32_t budget, Time now);
   // Takes all posted works, but begins none of them.
@@ -131,7 +134,7 @@ class Initiator {
   // it cannot be made.
   Flow* flow_for(Jetty& jetty, PeerId peer, Status& why_not);
   void begin(Flow& flow, Jetty& jetty, uint16_t lease, Time now);
-  bool all_copied(Jetty& jetty, uint16_t lease);
+  bool all_copied(const Jetty& jetty, uint16_t lease, const Flow& flow);
   void end_at_once(Jetty& jetty, uint16_t lease);
   void put_in_line(Flow& flow, Jetty& jetty, uint16_t lease, bool first);
   void take_out_of_line(Flow& flow, Jetty& jetty, uint16_t lease);

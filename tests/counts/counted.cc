@@ -255,6 +255,16 @@ class Wire {
   size_t arrived_ = 0;
 };
 
+// A mapped segment of a peer, and memory to read to or write from.
+struct Mapped {
+  RemoteSegment segment;
+  mutable std::array<std::byte, 8> data{};
+};
+
+Work write_8(const Mapped& at) { return write(at.data, at.segment, 8); }
+Work read_8(const Mapped& at) { return read(at.data, at.segment, 8); }
+Work add_1(const Mapped& at) { return fetch_add(at.segment, 8, 1); }
+
 }  // namespace
 
 // counts.py passes the names of these functions to callgrind.
@@ -297,6 +307,15 @@ extern "C" {
   for (int i = 0; i < times; ++i) {
     if (lane.fetch_add(8, 1, previous) != Status::ok) fail("a lane has not added");
   }
+}
+
+// The work is built, too.
+[[gnu::noinline]] void counted_post(Jetty& jetty, Work (*build)(const Mapped&), const Mapped& at) {
+  if (jetty.post(build(at)) != 1) fail("a work was not posted");
+}
+[[gnu::noinline]] void counted_poll(Jetty& jetty) {
+  Completion one;
+  if (jetty.poll({&one, 1}) != 1 || !one.ok()) fail("a work has not ended at once");
 }
 
 [[gnu::noinline]] void counted_packet(Talk& talk, int times) {
@@ -370,18 +389,36 @@ void run_send(int times) {
   counted_send(talk, times);
 }
 
-void run_lane(void (*step)(Lane&, std::span<std::byte>, int), int times) {
+// Two devices in a window, and a segment of one of them.
+struct InWindow {
   const std::string path = "/dev/shm/urma-counted-" + std::to_string(getpid());
   const std::string text = "sim(net=counted):cxl:" + path + "?size=8M";
-  End there(text, "", Threads::automatic);
-  End here(text);
-  unlink(path.c_str());
+  End there{text, "", Threads::automatic};
+  End here{text};
   const Rights all = Rights::read | Rights::write | Rights::atomic;
   const Segment segment = there.device.allocate(segment_bytes, all).value();
-  const Imported imported = here.device.import(segment.descriptor()).value();
-  Lane lane = here.jetty.lane(imported.segment).value();
-  std::array<std::byte, 8> data{};
-  step(lane, data, times);
+  const Mapped mapped{here.device.import(segment.descriptor()).value().segment};
+
+  InWindow() { unlink(path.c_str()); }
+};
+
+void run_lane(void (*step)(Lane&, std::span<std::byte>, int), int times) {
+  InWindow both;
+  Lane lane = both.here.jetty.lane(both.mapped.segment).value();
+  step(lane, both.mapped.data, times);
+}
+
+// A work on mapped memory, which has ended when it is polled.
+void run_mapped(Work (*build)(const Mapped&), int times) {
+  InWindow both;
+  Jetty& jetty = both.here.jetty;
+  // Makes the channel.
+  if (jetty.post(build(both.mapped)) != 1) fail("the first work was not posted");
+  if (jetty.wait(std::chrono::seconds(2)).size() != 1) fail("the first work has not ended");
+  for (int i = 0; i < times; ++i) {
+    counted_post(jetty, build, both.mapped);
+    counted_poll(jetty);
+  }
 }
 
 // All media here may lose packets, so the channels are those of RTP.
@@ -474,6 +511,12 @@ constexpr Case cases[] = {
     {"register", run_register},
     {"access", run_access},
     {"send", run_send},
+    {"post_write", [](int times) { run_mapped(write_8, times); }},
+    {"poll_write", [](int times) { run_mapped(write_8, times); }},
+    {"post_read", [](int times) { run_mapped(read_8, times); }},
+    {"poll_read", [](int times) { run_mapped(read_8, times); }},
+    {"post_add", [](int times) { run_mapped(add_1, times); }},
+    {"poll_add", [](int times) { run_mapped(add_1, times); }},
     {"lane_write", [](int times) { run_lane(counted_lane_write, times); }},
     {"lane_read", [](int times) { run_lane(counted_lane_read, times); }},
     {"lane_add", [](int times) { run_lane(counted_lane_add, times); }},

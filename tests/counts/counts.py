@@ -19,7 +19,9 @@ SKIPPED = 77
 MOST = 1.03
 # The cases that callgrind counts, and how often each is executed. The function that is counted has
 # the name up to the first "_".
-CASES = {"register": 300, "access": 20000, "send": 300, "lane_write": 20000,
+CASES = {"register": 300, "access": 20000, "send": 300, "post_write": 20000,
+         "poll_write": 20000, "post_read": 20000, "poll_read": 20000, "post_add": 20000,
+         "poll_add": 20000, "lane_write": 20000,
          "lane_read": 20000, "lane_add": 20000, "packet": 300, "packet_ldcp": 300,
          "packet_caqm_w": 300, "packet_caqm_r": 300, "packet_beside_idle": 300,
          "packet_beside_paced": 300, "meter_caqm_w": 20000, "meter_caqm_r": 20000,

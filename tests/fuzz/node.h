@@ -65,7 +65,7 @@ class Node {
   Completion run(const Work& work) {
     Completion done{.status = Status::would_block, .from = {}};
     if (queues_->post({&work, 1}) == 0) return done;
-    runner_.posted(made_.handle.index);
+    runner_.posted(made_.handle.index, false);
     done.status = Status::timed_out;
     runner_.wait(*jfc_, std::chrono::seconds(30));
     jfc_->poll({&done, 1});

@@ -1,0 +1,133 @@
+// Small works on mapped memory have ended when `post` returns, whichever thread runs the device.
+
+#include <atomic>
+#include <thread>
+
+#include "tests/api/helpers.h"
+
+namespace urma::test {
+namespace {
+
+constexpr Threads all_modes[] = {Threads::inlined, Threads::automatic, Threads::served};
+
+// A device in each mode, whose counters are not reported, and an owner of mapped memory.
+struct InPlace {
+  explicit InPlace(Threads threads)
+      : user(Side::open(medium.text(), {.threads = threads, .observable = false})),
+        owner(Side::open(medium.text(), {.threads = Threads::served})) {
+    // Makes the channel.
+    REQUIRE(run_one(user.jetty, read(back, there)).ok());
+  }
+
+  Medium medium{"cxl:"};
+  Side user;
+  Side owner;
+  RemoteSegment there = user.device.import(owner.segment.descriptor()).value().segment;
+  std::array<std::byte, 8> back{};
+};
+
+TEST_CASE("a small work on mapped memory has ended when post returns, and completes once") {
+  for (const Threads threads : all_modes) {
+    InPlace pair(threads);
+    const auto data = bytes_like(8, 1);
+    unsigned in_place = 0;
+    for (uint64_t round = 0; round < 64; ++round) {
+      REQUIRE(pair.user.jetty.post(write(data, pair.there, 8 * round).tag(round)) == 1);
+      in_place += same(pair.owner.segment.bytes().subspan(8 * round, 8), data);
+      const auto ended = pair.user.jetty.wait(patience);
+      REQUIRE(ended.size() == 1);
+      CHECK(ended[0].ok());
+      CHECK(ended[0].tag == round);
+      CHECK(same(pair.owner.segment.bytes().subspan(8 * round, 8), data));
+    }
+    // Passes do the others.
+    CHECK(in_place >= 60);
+    std::array<Completion, 1> more;
+    CHECK(pair.user.jetty.poll(more) == 0);
+    CHECK(pair.user.device.stats().value().copied == 65);
+  }
+}
+
+TEST_CASE("of works that are posted together, those before the first large one end in post") {
+  for (const Threads threads : all_modes) {
+    InPlace pair(threads);
+    const auto data = bytes_like(200'000, 2);
+    std::vector<Work> works;
+    for (size_t at : {0, 8, 16}) works.push_back(write(std::span(data).first(8), pair.there, at));
+    works[1].unsignalled();
+    works.push_back(write(data, pair.there, 24));
+    works.push_back(write(std::span(data).first(8), pair.there, 16).fenced());
+    REQUIRE(pair.user.jetty.post(works) == works.size());
+    size_t ended = 0;
+    while (ended < works.size() - 1) {
+      const auto some = pair.user.jetty.wait(patience);
+      REQUIRE_FALSE(some.empty());
+      for (const Completion& one : some) CHECK(one.ok());
+      ended += some.size();
+    }
+    CHECK(same(pair.owner.segment.bytes().subspan(24, data.size()), data));
+    for (size_t at : {0, 8, 16}) {
+      CHECK(same(pair.owner.segment.bytes().subspan(at, 8), std::span(data).first(8)));
+    }
+    CHECK(pair.user.jetty.vacant_berths() == 64);
+  }
+}
+
+// Nothing but the copy itself wakes the thread that waits.
+TEST_CASE("a copy in post wakes the thread that waits for its completion") {
+  constexpr uint64_t rounds = 3000;
+  for (const Threads threads : all_modes) {
+    for (const bool at_descriptor : {false, true}) {
+      if (at_descriptor && threads == Threads::inlined) continue;
+      InPlace pair(threads);
+      Jetty& jetty = pair.user.jetty;
+      const int descriptor = at_descriptor ? jetty.fd().value() : -1;
+      std::atomic<uint64_t> taken = 0;
+      std::atomic<bool> lost = false;
+      std::thread poster([&] {
+        const auto data = bytes_like(8, 1);
+        for (uint64_t round = 0; round < rounds && !lost; ++round) {
+          while (taken < round && !lost) std::this_thread::yield();
+          // Longer and longer, so that the waiting thread is met at each step of falling asleep.
+          for (uint64_t pause = round % 64; pause > 0; --pause) (void)taken.load();
+          if (jetty.post(write(data, pair.there)) != 1) lost = true;
+        }
+      });
+      for (uint64_t seen = 0; seen < rounds && !lost; taken = seen) {
+        std::array<Completion, 4> out;
+        size_t some = at_descriptor ? jetty.poll(out) : jetty.wait(patience).size();
+        if (at_descriptor && some == 0) {
+          if (jetty.arm() && !readable(descriptor)) lost = true;
+          some = jetty.poll(out);
+        }
+        if (some > 1 || (some == 0 && !at_descriptor)) lost = true;
+        seen += some;
+      }
+      poster.join();
+      CHECK_FALSE(lost);
+    }
+  }
+}
+
+TEST_CASE("a thread whose works are all copied still receives messages") {
+  InPlace pair(Threads::inlined);
+  const RemoteJetty told = pair.owner.device.import(pair.user.line()).value().jetty;
+  std::array<std::byte, 8> inbox{};
+  REQUIRE(pair.user.jetty.receive(inbox, 3));
+  const auto data = bytes_like(8, 4);
+  REQUIRE(pair.owner.jetty.post(send(data, told)) == 1);
+  bool received = false;
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (!received && std::chrono::steady_clock::now() < until) {
+    // A poll that finds a completion runs no pass.
+    REQUIRE(pair.user.jetty.post(write(data, pair.there)) == 1);
+    std::array<Completion, 1> one;
+    REQUIRE(pair.user.jetty.poll(one) == 1);
+    received = one[0].operation == Operation::receive;
+  }
+  CHECK(received);
+  CHECK(same(inbox, data));
+}
+
+}  // namespace
+}  // namespace urma::test
