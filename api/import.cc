@@ -41,7 +41,7 @@ void choose_copy(engine::Runner& runner, const RemoteSegment& segment) {
   if (!segment.mapped() || segment.bytes < engine::least_past_caches) return;
   const uint64_t from = engine::past_caches_from();
   runner.call([&](engine::Engine& engine, Time) {
-    engine.transactions().initiator().copy_past_caches_from(from);
+    engine.transactions().initiator().copier().copy_past_caches_from(from);
     return true;
   });
 }

@@ -17,7 +17,7 @@ void add_works(Statistics& out, jetty::Transactions& transactions) {
   out.copied = initiator.copied;
   out.copied_bytes = initiator.copied_bytes;
   out.copied_past_caches = initiator.copied_past_caches;
-  out.past_caches_from = transactions.initiator().past_caches_from();
+  out.past_caches_from = transactions.initiator().copier().past_caches_from();
 }
 
 void add_requests(Statistics& out, const jetty::TargetCounters& target,

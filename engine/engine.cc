@@ -166,7 +166,10 @@ bool Engine::catch_up(Time now) {
 bool Engine::copy_posted(uint32_t index) {
   if (!transactions_.jetties().live(index)) return false;
   jetty::Jetty& jetty = transactions_.jetties().at(index);
-  if (transactions_.initiator().copy_posted(jetty, works_per_pass) == 0) return false;
+  jetty::Initiator& initiator = transactions_.initiator();
+  if (!initiator.watches_peer(jetty) || initiator.copy_posted(jetty, works_per_pass) == 0) {
+    return false;
+  }
   kick_ = transactions_.jetties().wake() || kick_;
   return jetty.queues->jfs().waiting() == 0;
 }

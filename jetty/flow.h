@@ -6,6 +6,7 @@
 #include "jetty/slice_table.h"
 #include "transport/channel.h"
 #include "urma/core/time.h"
+#include "wire/mapped_lane.h"
 
 namespace urma::jetty {
 
@@ -83,6 +84,7 @@ struct Flow {
   Sequence sequence = Sequence::none;
   uint32_t atomics = 0;                 // how many atomics with results it has had
   uint32_t first_atomic = Slice::none;  // the oldest of these that is undecided
+  PreparedSegment used;                 // Copier: the mapped segment that it used last
 };
 
 }  // namespace urma::jetty

@@ -70,7 +70,10 @@ class Channel {
   // direct access: then a slice is copied to or from it, and nothing is sent. The peer cannot
   // revoke the memory before `let_go`, so call `let_go` soon. Only one range can be held at a time.
   // If this returns null, or `let_go` returns false, offer the slice: the peer answers why.
-  virtual std::byte* hold(const MemoryRange&) { return nullptr; }
+  virtual std::byte* hold(const MemoryRange&, PreparedSegment&) { return nullptr; }
+  // Returns whether segments that `hold` has prepared may be used now: the state of the peer is
+  // being watched. A call of `hold` begins that.
+  virtual bool watched() const { return false; }
   virtual bool let_go() { return true; }
   // Opens a lane to this part of a peer's segment, as Ways::open_lane.
   virtual Laned open_lane(const MemoryRange&, MappedLane&) { return Laned::unmapped; }

@@ -39,11 +39,11 @@ void Ctp::end() {
   watch_soon();
 }
 
-std::byte* Ctp::hold(const MemoryRange& range) {
+std::byte* Ctp::hold(const MemoryRange& range, PreparedSegment& prepared) {
   if (paused_) return nullptr;
   // Memory does not show whether its owner is alive.
   watch_soon();
-  return ways_.hold(way_, range);
+  return ways_.hold(way_, range, prepared);
 }
 
 size_t Ctp::view(std::span<ChannelView> out, Time now) const {

@@ -35,7 +35,8 @@ class Ctp final : public PacketChannel {
   // Channel
   std::byte* begin(uint32_t bytes) override;
   void end() override;
-  std::byte* hold(const MemoryRange& range) override;
+  std::byte* hold(const MemoryRange& range, PreparedSegment& prepared) override;
+  bool watched() const override { return watching_ && !paused_; }
   bool let_go() override { return ways_.let_go(); }
   Laned open_lane(const MemoryRange& range, MappedLane& lane) override {
     return ways_.open_lane(way_, range, lane);

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/use_fence.h"
-#include "urma/core/rights.h"
+#include "wire/memory_range.h"
 
 namespace urma {
 
@@ -46,6 +46,30 @@ struct MappedLane {
     const bool still = epoch->load(std::memory_order_relaxed) == opened;
     hold->store(0, std::memory_order_release);
     return still;
+  }
+};
+
+// A segment that was held before, as the thread that runs the engine uses it again. The work's
+// token is compared with the one that was valid then; the segment is closed before its tokens
+// change.
+struct PreparedSegment {
+  MappedLane lane;
+  uint64_t address = 0;  // of the segment's first byte, in the owner's address space
+  TokenId id{};
+  TokenValue token{};
+
+  // Begins a use of this range, and returns its address here. Returns null if it is not one of this
+  // segment, or the segment was closed since: `Ways::hold` then says whether it can be used.
+  std::byte* take(const MemoryRange& range) const {
+    const uint64_t offset = range.address - address;
+    const bool covered = offset <= lane.bytes && range.bytes <= lane.bytes - offset;
+    if (!covered || range.id != id || range.token != token || !has(lane.rights, range.wanted)) {
+      return nullptr;
+    }
+    if (lane.take()) [[likely]]
+      return lane.base + offset;
+    lane.let_go();
+    return nullptr;
   }
 };
 

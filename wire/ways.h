@@ -4,20 +4,10 @@
 #include <cstdint>
 
 #include "urma/core/endpoint.h"
-#include "urma/core/ids.h"
-#include "urma/core/rights.h"
 #include "wire/mapped_lane.h"
+#include "wire/memory_range.h"
 
 namespace urma {
-
-// A part of a peer's segment, with the token that proves the right to use it.
-struct MemoryRange {
-  uint64_t address = 0;  // in the owner's address space
-  uint64_t bytes = 0;    // not zero
-  TokenId id{};
-  TokenValue token{};
-  Rights wanted = Rights::local_only;
-};
 
 // A medium that neither loses nor reorders packets (a window of shared memory), as a channel sees
 // it. A *way* is this device's queue to one endpoint: it can be full, and it shows how far the
@@ -42,8 +32,9 @@ class Ways {
   // medium does not map it or access is not allowed: the caller then sends a packet, whose answer
   // says whether access is allowed. Before the owner revokes held memory it waits, but not for
   // long: so the caller holds one range at a time and calls `let_go` soon. `let_go` returns false
-  // if the memory was revoked meanwhile: then the copied bytes may have no effect.
-  virtual std::byte* hold(uint32_t, const MemoryRange&) { return nullptr; }
+  // if the memory was revoked meanwhile: then the copied bytes may have no effect. `prepared` does
+  // the same from now on, for this segment, if the medium keeps it mapped.
+  virtual std::byte* hold(uint32_t, const MemoryRange&, PreparedSegment&) { return nullptr; }
   virtual bool let_go() { return true; }
 
   // Opens a lane: lets one thread of the application use this part of the other end's segment by

@@ -52,10 +52,10 @@ class CxlPort final : public PacketPort, public Ways {
   std::byte* begin(uint32_t slot, uint32_t bytes) override;
   void end() override;
   void notify() override;
-  std::byte* hold(uint32_t slot, const MemoryRange& range) override {
+  std::byte* hold(uint32_t slot, const MemoryRange& range, PreparedSegment& prepared) override {
     // The rings belong to one incarnation of the slot's device.
     if (slot >= slot_count || !outbound_[slot].ring) return nullptr;
-    return window_->holder().hold(slot, outbound_[slot].to_generation, range);
+    return window_->holder().hold(slot, outbound_[slot].to_generation, range, prepared);
   }
   bool let_go() override { return window_->holder().let_go(); }
   Laned open_lane(uint32_t slot, const MemoryRange& range, MappedLane& lane) override;

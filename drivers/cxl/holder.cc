@@ -18,7 +18,7 @@ Holder::Found Holder::allowed(uint32_t segment, uint32_t slot, uint32_t generati
   const SegmentRecord& record = segments_[segment];
   Found found{.epoch = record.epoch.load(std::memory_order_acquire), .segment = segment};
   if (!is_open(found.epoch)) return found;
-  const uint64_t offset = range.address & ((uint64_t{1} << offset_bits) - 1);
+  const uint64_t offset = offset_in_segment(range);
   const uint64_t bytes = record.bytes.load(std::memory_order_relaxed);
   // Whatever the record says, nothing outside of the window's segments is used.
   const uint64_t most = (granules_ - segment) * mapping_.words().parts().granule_bytes;
@@ -26,11 +26,12 @@ Holder::Found Holder::allowed(uint32_t segment, uint32_t slot, uint32_t generati
                       record.owner_generation.load(std::memory_order_relaxed) == generation;
   const bool known = record.token_id.load(std::memory_order_relaxed) == number(range.id) &&
                      (handed_over_ != nullptr || opens(record, range.token));
-  const auto rights = static_cast<Rights>(record.rights.load(std::memory_order_relaxed));
   const bool by_processors = record.atomics.load(std::memory_order_relaxed) ==
                              static_cast<uint32_t>(AtomicDomain::processor);
+  const auto rights =
+      static_cast<Rights>(record.rights.load(std::memory_order_relaxed) &
+                          (by_processors ? UINT32_MAX : ~static_cast<uint32_t>(Rights::atomic)));
   if (!theirs || !known || !has(rights, range.wanted)) return found;
-  if (has(range.wanted, Rights::atomic) && !by_processors) return found;
   if (offset > bytes || range.bytes > bytes - offset) return found;
   const uint32_t file = record.file.load(std::memory_order_relaxed);
   if (handed_over_ != nullptr) {
@@ -39,8 +40,35 @@ Holder::Found Holder::allowed(uint32_t segment, uint32_t slot, uint32_t generati
                                   range, offset);
   } else if (bytes <= most && file == 0) {
     found.at = mapping_.words().memory_of(segment) + offset;
+    found.bytes = bytes;
+    found.rights = rights;
   }
   return found;
+}
+
+MappedLane Holder::lane_to(const Found& found, uint32_t slot, uint32_t generation) const {
+  const SharedWords& words = mapping_.words();
+  return {.base = found.at,
+          .bytes = found.bytes,
+          .rights = found.rights,
+          .epoch = &segments_[found.segment].epoch,
+          .opened = found.epoch,
+          .owner = &words.slot(slot).record.generation,
+          .generation = generation,
+          .fences = &words.changes().fences,
+          .name = found.segment + 1};
+}
+
+PreparedSegment Holder::prepare(const Found& found, uint32_t slot, uint32_t generation,
+                                const MemoryRange& range) const {
+  const uint64_t offset = offset_in_segment(range);
+  PreparedSegment out{.lane = lane_to(found, slot, generation),
+                      .address = range.address - offset,
+                      .id = range.id,
+                      .token = range.token};
+  out.lane.base -= offset;
+  out.lane.hold = &slots_.own_hold()->segment;
+  return out;
 }
 
 }  // namespace urma::drivers::cxl

@@ -26,8 +26,9 @@ class Holder {
 
   // Returns where this part of a segment of the device in this slot and generation lies; the
   // address is valid until `let_go`. Returns null if the access is not allowed, or the memory is
-  // not mapped here.
-  std::byte* hold(uint32_t slot, uint32_t generation, const MemoryRange& range) {
+  // not mapped here. Prepares further uses of the segment, if it lies in the window.
+  std::byte* hold(uint32_t slot, uint32_t generation, const MemoryRange& range,
+                  PreparedSegment& prepared) {
     const uint32_t segment = segment_of(range);
     if (segment >= granules_ || mapping_.lost()) return nullptr;
     // This device first stores which segment it holds, and then reads the record; the owner first
@@ -37,7 +38,11 @@ class Holder {
     const Found found = allowed(segment, slot, generation, range);
     held_ = segment;
     held_epoch_ = found.epoch;
-    if (found.at == nullptr) let_go();
+    if (found.at == nullptr) {
+      let_go();
+    } else if (handed_over_ == nullptr) {
+      prepared = prepare(found, slot, generation, range);
+    }
     return found.at;
   }
   // Returns false if the segment was closed meanwhile: bytes that were copied to it may have been
@@ -53,18 +58,27 @@ class Holder {
     std::byte* at = nullptr;
     uint64_t epoch = 0;  // of the segment's record, when it was looked at
     uint32_t segment = 0;
+    uint64_t bytes = 0;                  // of the whole segment
+    Rights rights = Rights::local_only;  // that this processor may use
   };
   // As `hold`, but the thread holds the segment. Call it only if `maps` returns true.
   Found find(uint32_t slot, uint32_t generation, const MemoryRange& range) {
     return allowed(segment_of(range), slot, generation, range);
   }
+  // Returns what a thread needs to use the found part by itself, but for the place of its hold.
+  MappedLane lane_to(const Found& found, uint32_t slot, uint32_t generation) const;
   // Returns whether this is a part of a segment in the window, which stays mapped.
   bool maps(const MemoryRange& range) const {
     return handed_over_ == nullptr && !mapping_.lost() && segment_of(range) < granules_;
   }
 
  private:
+  PreparedSegment prepare(const Found& found, uint32_t slot, uint32_t generation,
+                          const MemoryRange& range) const;
   Found allowed(uint32_t segment, uint32_t slot, uint32_t generation, const MemoryRange& range);
+  static uint64_t offset_in_segment(const MemoryRange& range) {
+    return range.address & ((uint64_t{1} << offset_bits) - 1);
+  }
   // Returns a number that no segment has if the address is not one in the window.
   static uint32_t segment_of(const MemoryRange& range) {
     if ((range.address & in_the_window) == 0) return UINT32_MAX;

@@ -27,17 +27,11 @@ Laned Lanes::open(uint32_t slot, uint32_t generation, const MemoryRange& range, 
   SlotHold& own = *slots_.own_hold();
   own.lanes.store(std::max(own.lanes.load(std::memory_order_relaxed), number + 1),
                   std::memory_order_release);
-  lane = {.base = found.at,
-          .bytes = range.bytes,
-          .rights = range.wanted,
-          .epoch = &words_.segment_records()[found.segment].epoch,
-          .opened = found.epoch,
-          .owner = &words_.slot(slot).record.generation,
-          .generation = generation,
-          .fences = &words_.changes().fences,
-          .hold = &hold,
-          .name = found.segment + 1,
-          .number = number};
+  lane = holder_.lane_to(found, slot, generation);
+  lane.bytes = range.bytes;
+  lane.rights = range.wanted;
+  lane.hold = &hold;
+  lane.number = number;
   to_[number] = slot;
   due_ = Time{};
   return Laned::opened;

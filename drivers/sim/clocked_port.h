@@ -47,8 +47,8 @@ class ClockedPort final : public PacketPort, public Ways {
     return dead_ ? nullptr : ways_->begin(way, bytes);
   }
   void end() override { ways_->end(); }
-  std::byte* hold(uint32_t way, const MemoryRange& range) override {
-    return dead_ ? nullptr : ways_->hold(way, range);
+  std::byte* hold(uint32_t way, const MemoryRange& range, PreparedSegment& prepared) override {
+    return dead_ ? nullptr : ways_->hold(way, range, prepared);
   }
   bool let_go() override { return ways_->let_go(); }
   Laned open_lane(uint32_t way, const MemoryRange& range, MappedLane& lane) override {

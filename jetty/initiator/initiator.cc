@@ -88,7 +88,7 @@ uint32_t Initiator::copy_posted(Jetty& jetty, uint32_t budget) {
   if (jetty.outstanding > 0 || jetty.first_flow == Flow::none || jetty.state != JettyState::ready) {
     return 0;
   }
-  const Flow& flow = flows_.at(jetty.first_flow);
+  Flow& flow = flows_.at(jetty.first_flow);
   if (flow.peer_over || peers_.at(flow.peer).channel == nullptr) return 0;
   Jfs& jfs = jetty.queues->jfs();
   uint32_t done = 0;
@@ -102,8 +102,14 @@ uint32_t Initiator::copy_posted(Jetty& jetty, uint32_t budget) {
   return done;
 }
 
+bool Initiator::watches_peer(const Jetty& jetty) {
+  if (jetty.first_flow == Flow::none) return false;
+  const transport::Channel* const channel = peers_.at(flows_.at(jetty.first_flow).peer).channel;
+  return channel != nullptr && channel->watched();
+}
+
 // Copies the work before anything is recorded. Returns false if the work must be recorded.
-bool Initiator::all_copied(const Jetty& jetty, uint16_t lease, const Flow& flow) {
+bool Initiator::all_copied(const Jetty& jetty, uint16_t lease, Flow& flow) {
   const Berth& berth = jetty.queues->jfs().berth(lease);
   if (berth.verdict != Status::ok || berth.bytes > transport::most_at_once || notifies(berth) ||
       !(flow.peer == berth.peer)) {
@@ -111,7 +117,7 @@ bool Initiator::all_copied(const Jetty& jetty, uint16_t lease, const Flow& flow)
   }
   // A failed work may have to suspend the Jetty, which only `finish` does.
   if (jetty.ordering.suspend_on_error && berth.operation == Operation::atomic) return false;
-  return copy(*jetty.queues, lease, 0, peers_.at(flow.peer)) > 0;
+  return copier_.copy(flow, jetty.queues->jfs(), lease, 0, *peers_.at(flow.peer).channel) > 0;
 }
 
 // Completes the only work of a Jetty: no completion has to be withheld for it.

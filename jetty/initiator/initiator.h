@@ -8,6 +8,8 @@
 #include "base/timer_wheel.h"
 #include "base/turns.h"
 #include "jetty/flow.h"
+#include "jetty/initiator/copier.h"
+#include "jetty/initiator/counters.h"
 #include "jetty/jetty.h"
 #include "jetty/peers.h"
 #include "transport/upper.h"
@@ -16,23 +18,6 @@
 namespace urma::jetty {
 
 struct SlicePacket;
-
-// Counters of works, slices and answers since the device was opened. `Initiator` writes them; only
-// the thread that runs the engine reads them.
-struct InitiatorCounters {
-  uint64_t works = 0;
-  uint64_t slices = 0;
-  uint64_t copied = 0;  // slices that were copied to or from mapped memory
-  uint64_t copied_bytes = 0;
-  uint64_t copied_past_caches = 0;  // copied slices that bypassed the caches
-  uint64_t not_ready = 0;           // answers "receiver not ready"
-  uint64_t retries = 0;             // slices offered again
-  uint64_t late_answers = 0;        // answers to slices that had ended
-  uint64_t malformed = 0;           // malformed responses
-  uint64_t timeouts = 0;            // works that timed out
-  uint64_t unknown = 0;             // works that ended as unknown
-  uint64_t held = 0;                // works that waited for earlier works
-};
 
 // Carries works to their completion: takes them from the Jetties, cuts them into slices, offers
 // these to channels, writes their packets when the channel asks for them, handles the answers, and
@@ -58,6 +43,8 @@ class Initiator {
   // Copies posted works to or from mapped memory and completes them, oldest first, until one has to
   // be recorded; at most `budget` works. Returns how many.
   uint32_t copy_posted(Jetty& jetty, uint32_t budget);
+  // Returns whether no pass is needed for such copies: the state of the peer is being watched.
+  bool watches_peer(const Jetty& jetty);
   // Takes at most `budget` posted works, and returns how many it took.
   uint32_t take(Jetty& jetty, uint32_t budget, Time now);
   // Takes all posted works, but begins none of them.
@@ -71,9 +58,8 @@ class Initiator {
   bool using_memory(const std::byte* base, uint64_t bytes);
   // Call it before a Jetty is destroyed. The Jetty has no outstanding work.
   void detach(Jetty& jetty);
-  // Works of at least this many bytes are copied past the caches.
-  void copy_past_caches_from(uint64_t bytes) { past_caches_from_ = bytes; }
-  uint64_t past_caches_from() const { return past_caches_from_; }
+  Copier& copier() { return copier_; }
+  const Copier& copier() const { return copier_; }
 
   // ---- outwards
 
@@ -134,7 +120,7 @@ class Initiator {
   // it cannot be made.
   Flow* flow_for(Jetty& jetty, PeerId peer, Status& why_not);
   void begin(Flow& flow, Jetty& jetty, uint16_t lease, Time now);
-  bool all_copied(const Jetty& jetty, uint16_t lease, const Flow& flow);
+  bool all_copied(const Jetty& jetty, uint16_t lease, Flow& flow);
   void end_at_once(Jetty& jetty, uint16_t lease);
   void put_in_line(Flow& flow, Jetty& jetty, uint16_t lease, bool first);
   void take_out_of_line(Flow& flow, Jetty& jetty, uint16_t lease);
@@ -159,8 +145,6 @@ class Initiator {
   // Slices.
   enum class Cut : uint8_t { done, blocked, no_memory };
   Cut cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, Time now);
-  uint32_t copy(Queues& queues, uint16_t lease, uint32_t from, const PeerState& peer);
-  uint32_t operate(Queues& queues, uint16_t lease, const PeerState& peer);
   bool copied(Jetty& jetty, uint16_t lease, uint32_t bytes, Time now);
   Cut cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, Time now);
   void append(Flow& flow, Slice& slice, Jetty& jetty, WorkState& work);
@@ -246,11 +230,11 @@ class Initiator {
   };
   Ahead ahead_;
   bool noting_ = false;
-  uint64_t past_caches_from_ = UINT64_MAX;
   uint32_t checks_ = 0;
   uint32_t next_serial_ = 1;
   Prng jitter_;
   InitiatorCounters counters_;
+  Copier copier_{counters_};
 };
 
 }  // namespace urma::jetty

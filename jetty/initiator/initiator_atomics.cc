@@ -1,43 +1,13 @@
-// Atomics: executed by this processor where memory is mapped, else by the target, which keeps the
-// results of the last ones.
+// Atomics that the target executes: it keeps the results of the last ones.
 
 #include <utility>
 
-#include "jetty/atomics.h"
 #include "jetty/initiator/initiator.h"
 
 namespace urma::jetty {
 
 const Berth& Initiator::berth_of(const Slice& slice) {
   return jetties_.at(flows_.at(slice.flow).jetty).queues->jfs().berth(slice.berth);
-}
-
-// Executes an atomic on mapped memory, if its segment leaves atomics to processors. Returns its
-// bytes, or 0 if it must be sent in a packet.
-uint32_t Initiator::operate(Queues& queues, uint16_t lease, const PeerState& peer) {
-  const Berth& berth = queues.jfs().berth(lease);
-  std::byte* const word = peer.channel->hold({.address = berth.address,
-                                              .bytes = berth.bytes,
-                                              .id = berth.token_id,
-                                              .token = berth.token,
-                                              .wanted = Rights::atomic});
-  if (word == nullptr) return 0;
-  if (reinterpret_cast<uintptr_t>(word) % berth.bytes != 0) [[unlikely]] {
-    // The atomic is sent in a packet, and the owner of the memory refuses it.
-    peer.channel->let_go();
-    return 0;
-  }
-  queues.jfs().fetched(lease, execute({.what = berth.atomic,
-                                       .update = berth.update,
-                                       .bytes = berth.bytes,
-                                       .operand = berth.immediate,
-                                       .expected = queues.jfs().values(lease).expected},
-                                      word));
-  // The memory was revoked: the owner may have replaced it before or after the atomic was executed.
-  if (!peer.channel->let_go()) queues.jfs().doubt(lease);
-  ++counters_.copied;
-  counters_.copied_bytes += berth.bytes;
-  return berth.bytes;
 }
 
 // Returns whether the target would still keep the oldest outstanding result after one more atomic.

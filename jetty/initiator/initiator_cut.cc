@@ -18,9 +18,6 @@ constexpr uint32_t short_slice_bytes = shortest_cut_bytes;
 constexpr Duration small_lasts = std::chrono::milliseconds(100);
 // This many copied bytes count as one more slice.
 constexpr uint32_t copied_like_one = 4096;
-// A notifying work sends a packet in any case. For up to this much data, sending it in that packet
-// costs less than holding the target's memory for a copy.
-constexpr uint32_t most_beside_headers = 128;
 
 uint32_t cost_of(const Slice& slice) { return std::max(slice.bytes, least_slice_cost); }
 
@@ -74,14 +71,16 @@ bool Initiator::cut(uint32_t budget, Time now) {
 Initiator::Cut Initiator::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer,
                                   Time now) {
   WorkState& work = jetty.works[lease];
-  const Ahead ahead = lease == ahead_.lease
-                          ? std::exchange(ahead_, Ahead{})
-                          : Ahead{.copied = copy(*jetty.queues, lease, work.cut_bytes, peer)};
+  Jfs& jfs = jetty.queues->jfs();
+  const Ahead ahead =
+      lease == ahead_.lease
+          ? std::exchange(ahead_, Ahead{})
+          : Ahead{.copied = copier_.copy(flow, jfs, lease, work.cut_bytes, *peer.channel)};
   if (copied(jetty, lease, ahead.copied, now)) return Cut::done;
   const bool sent = ahead.sent || (work.open_slices == 0 &&
                                    write_at_once(flow, jetty, lease, work.cut_bytes, peer));
   if (!sent) return cut_slice(flow, jetty, lease, peer, now);
-  const Berth& berth = jetty.queues->jfs().berth(lease);
+  const Berth& berth = jfs.berth(lease);
   Slice& slice = *slices_.create();
   slice.offset = work.cut_bytes;
   slice.bytes = berth.bytes - work.cut_bytes;
@@ -103,46 +102,6 @@ Initiator::Cut Initiator::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, Peer
 bool Initiator::asks_sequence(const Flow& flow, const Jetty& jetty, const Berth& berth) {
   return berth.order != Order::none && flow.sequence == Sequence::none &&
          jetty.ordering.mode != ServiceMode::initiator && peers_.at(flow.peer).facts.sequences;
-}
-
-// Copies a slice if its memory is mapped. Returns its bytes, or 0 if it must be sent in packets,
-// whose answer says why. The last part of a notifying write is sent in a packet anyway, after its
-// data.
-uint32_t Initiator::copy(Queues& queues, uint16_t lease, uint32_t from, const PeerState& peer) {
-  const Berth& berth = queues.jfs().berth(lease);
-  const uint32_t bytes = std::min(berth.bytes - from, slice_bytes);
-  if (berth.operation == Operation::send || bytes == 0) return 0;
-  if (berth.operation == Operation::atomic) return operate(queues, lease, peer);
-  if (notifies(berth) && berth.bytes <= most_beside_headers) return 0;
-  const bool read = berth.operation == Operation::read;
-  std::byte* const there = peer.channel->hold({.address = berth.address + from,
-                                               .bytes = bytes,
-                                               .id = berth.token_id,
-                                               .token = berth.token,
-                                               .wanted = read ? Rights::read : Rights::write});
-  if (there == nullptr) return 0;
-  if (overlaps(queues.jfs().pieces(lease), there, bytes)) {
-    // The segment is our own and overlaps the buffers. Packets carry the data as it was before the
-    // write.
-    peer.channel->let_go();
-    return 0;
-  }
-  const bool past_caches = berth.bytes >= past_caches_from_;
-  const std::span<std::byte> theirs(there, bytes);
-  if (read) {
-    past_caches ? scatter_past_caches(queues.jfs().pieces(lease), from, theirs)
-                : scatter(queues.jfs().pieces(lease), from, theirs);
-  } else {
-    past_caches ? copy_out_past_caches(queues.jfs().pieces(lease), from, theirs)
-                : copy_out(queues.jfs().pieces(lease), from, theirs);
-  }
-  // If the memory was revoked meanwhile, the data is sent again in packets, and the owner of the
-  // memory decides.
-  if (!peer.channel->let_go()) return 0;
-  counters_.copied_past_caches += past_caches;
-  ++counters_.copied;
-  counters_.copied_bytes += bytes;
-  return bytes;
 }
 
 // Records copied bytes. Returns false if a slice must still be sent, perhaps only to notify the
@@ -252,7 +211,7 @@ bool Initiator::send_ahead(Jetty& jetty) {
   if (queues.jfs().waiting() == 0 || jetty.first_flow == Flow::none) return false;
   const uint16_t lease = queues.jfs().next_posted();
   const Berth& berth = queues.jfs().berth(lease);
-  const Flow& flow = flows_.at(jetty.first_flow);
+  Flow& flow = flows_.at(jetty.first_flow);
   if (!(flow.peer == berth.peer) || flow.peer_over || flow.first_to_cut != Queues::none ||
       flow.to_reoffer || jetty.state != JettyState::ready || berth.verdict != Status::ok ||
       jetty.gated || asks_order(berth)) {
@@ -260,7 +219,7 @@ bool Initiator::send_ahead(Jetty& jetty) {
   }
   const PeerState& peer = peers_.at(flow.peer);
   if (peer.channel == nullptr || berth.bytes > transport::most_at_once) return false;
-  const uint32_t copied = copy(queues, lease, 0, peer);
+  const uint32_t copied = copier_.copy(flow, queues.jfs(), lease, 0, *peer.channel);
   const bool over = copied > 0 && !notifies(berth);
   const bool sent = !over && write_at_once(flow, jetty, lease, copied, peer);
   if (copied == 0 && !sent) return false;

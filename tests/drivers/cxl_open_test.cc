@@ -210,11 +210,14 @@ TEST_CASE("a hold for atomics succeeds only if processors execute the atomics of
                          .rights = Rights::read | Rights::atomic,
                          .atomics = domain});
     const auto may = [&](Rights wanted) {
-      const bool held = ways.hold(way, {.address = lease.address,
-                                        .bytes = 8,
-                                        .id = TokenId(1),
-                                        .token = TokenValue(2),
-                                        .wanted = wanted}) != nullptr;
+      PreparedSegment prepared;
+      const bool held = ways.hold(way,
+                                  {.address = lease.address,
+                                   .bytes = 8,
+                                   .id = TokenId(1),
+                                   .token = TokenValue(2),
+                                   .wanted = wanted},
+                                  prepared) != nullptr;
       ways.let_go();
       return held;
     };

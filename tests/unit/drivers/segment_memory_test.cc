@@ -40,7 +40,9 @@ struct Two {
     return Window::open({.path = file.path(), .bytes = 16 << 20}).value();
   }
   uint32_t generation() const { return owner_window->mapping().words().generation(own); }
-  std::byte* hold(const MemoryRange& range) { return copier.hold(own, generation(), range); }
+  std::byte* hold(const MemoryRange& range) {
+    return copier.hold(own, generation(), range, prepared);
+  }
   // Returns the same range in the copier's mapping.
   MemoryRange range(uint64_t offset, uint64_t size) const {
     return {.address = lease.address + offset,
@@ -55,6 +57,7 @@ struct Two {
     return held;
   }
 
+  PreparedSegment prepared;
   WindowFile file{"memory"};
   std::unique_ptr<Window> owner_window = opened(file);
   std::unique_ptr<Window> copier_window = opened(file);
@@ -86,8 +89,8 @@ TEST_CASE("a hold succeeds within the rights and bounds of the record, and not b
   range = two.range(0, 8);
   range.wanted = Rights::atomic;
   CHECK_FALSE(two.may(range));
-  CHECK(two.copier.hold(two.own, two.generation() + 2, two.range(0, 8)) == nullptr);
-  CHECK(two.copier.hold(two.own + 1, two.generation(), two.range(0, 8)) == nullptr);
+  CHECK(two.copier.hold(two.own, two.generation() + 2, two.range(0, 8), two.prepared) == nullptr);
+  CHECK(two.copier.hold(two.own + 1, two.generation(), two.range(0, 8), two.prepared) == nullptr);
   Grant open = granted;
   open.checked = false;
   two.owner.grant(two.lease, open);
@@ -114,6 +117,58 @@ TEST_CASE("releasing a hold reports whether the segment was closed meanwhile") {
   two.owner.revoke(two.lease);
   two.owner.grant(two.lease, granted);
   CHECK_FALSE(two.copier.let_go());
+}
+
+TEST_CASE("a segment that was held is prepared: further uses see what a hold would see") {
+  Two two;
+  CHECK(two.prepared.take(two.range(0, 8)) == nullptr);
+  std::byte* const at = two.hold(two.range(100, 8));
+  REQUIRE(at != nullptr);
+  REQUIRE(two.copier.let_go());
+  CHECK_FALSE(two.owner.held(two.lease));
+  for (const uint64_t offset : {uint64_t{0}, uint64_t{100}, bytes - 8}) {
+    CHECK(two.prepared.take(two.range(offset, 8)) == at - 100 + offset);
+    CHECK(two.owner.held(two.lease));
+    CHECK(two.prepared.lane.let_go());
+    CHECK_FALSE(two.owner.held(two.lease));
+  }
+  CHECK(two.prepared.take(two.range(0, bytes)) != nullptr);
+  two.prepared.lane.let_go();
+
+  MemoryRange other = two.range(0, 8);
+  other.wanted = Rights::atomic;
+  MemoryRange forged = two.range(0, 8);
+  forged.token = TokenValue{1};
+  MemoryRange named = two.range(0, 8);
+  named.id = TokenId(number(named.id) + 1);
+  MemoryRange before = two.range(0, 8);
+  before.address -= 8;
+  for (const MemoryRange& refused :
+       {other, forged, named, before, two.range(bytes - 7, 8), two.range(bytes, 1),
+        two.range(0, bytes + 1), two.range(8, UINT32_MAX), two.range(UINT64_MAX - 4, 8)}) {
+    CHECK(two.prepared.take(refused) == nullptr);
+    CHECK_FALSE(two.owner.held(two.lease));
+  }
+
+  // A use that has begun learns that the segment was closed; the next one does not begin, even if
+  // the segment is open again.
+  REQUIRE(two.prepared.take(two.range(0, 8)) != nullptr);
+  two.owner.revoke(two.lease);
+  CHECK(two.owner.held(two.lease));
+  CHECK_FALSE(two.prepared.lane.let_go());
+  CHECK(two.prepared.take(two.range(0, 8)) == nullptr);
+  two.owner.grant(two.lease, granted);
+  CHECK(two.prepared.take(two.range(0, 8)) == nullptr);
+  CHECK_FALSE(two.owner.held(two.lease));
+  REQUIRE(two.hold(two.range(0, 8)) != nullptr);
+  REQUIRE(two.copier.let_go());
+  CHECK(two.prepared.take(two.range(0, 8)) == at - 100);
+  two.prepared.lane.let_go();
+
+  // Nor does one begin once the owner's device is over.
+  Intruder intruder(two.file);
+  ++intruder.slot(two.own).record.generation;
+  CHECK(two.prepared.take(two.range(0, 8)) == nullptr);
 }
 
 TEST_CASE("adding a second token does not affect the holder of the memory") {
@@ -190,7 +245,8 @@ void race(bool interrupts) {
   std::thread copier([&] {
     for (int i = 0; i < rounds; ++i) {
       meet(2 * i + 1, i / 256 % 256);
-      got.store(two.copier.hold(two.own, generation, range) != nullptr, std::memory_order_relaxed);
+      got.store(two.copier.hold(two.own, generation, range, two.prepared) != nullptr,
+                std::memory_order_relaxed);
       meet(2 * i + 2, 0);
       two.copier.let_go();
     }
@@ -282,12 +338,13 @@ TEST_CASE("a device that cannot ask for barriers says so in the window until it 
     MemoryRange range = two.range(0, 8);
     range.address = lease.address;
     const uint32_t slot = third->slots().own();
-    REQUIRE(two.copier.hold(slot, third->slots().own_generation(), range) != nullptr);
+    REQUIRE(two.copier.hold(slot, third->slots().own_generation(), range, two.prepared) != nullptr);
     segments.revoke(lease);
     CHECK(segments.held(lease));
     two.copier.let_go();
     CHECK_FALSE(segments.held(lease));
-    CHECK(third->holder().hold(two.own, two.generation(), two.range(0, 8)) != nullptr);
+    CHECK(third->holder().hold(two.own, two.generation(), two.range(0, 8), two.prepared) !=
+          nullptr);
     third->holder().let_go();
     const auto fourth = Two::opened(two.file);
     REQUIRE(fourth->join());
