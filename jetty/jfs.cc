@@ -50,8 +50,8 @@ Status examine_atomic(const Work& work, uint64_t bytes) {
 }
 
 // Finds what is wrong with a work before anything is sent. The target checks all of it again.
-Status examine(const Work& work, uint64_t bytes, size_t pieces) {
-  if (pieces > max_buffers) return Status::bad_work;
+Status examine(const Work& work, uint64_t bytes) {
+  if (work.buffers.size() > max_buffers) return Status::bad_work;
   if (work.operation == Operation::send) {
     return !work.with_notify && work.target && bytes <= max_send_bytes ? Status::ok
                                                                        : Status::bad_work;
@@ -71,6 +71,13 @@ Status examine(const Work& work, uint64_t bytes, size_t pieces) {
 bool is_datagram(const Work& work, uint64_t bytes, uint32_t most_bytes) {
   return work.operation == Operation::send && bytes <= most_bytes && work.order == Order::none &&
          work.fence == Fence::none;
+}
+
+bool may_name(const Buffer& buffer) {
+  return buffer.bytes <= max_write_bytes && could_be_memory(buffer.data, buffer.bytes);
+}
+Piece piece_of(const Buffer& buffer) {
+  return {static_cast<const std::byte*>(buffer.data), static_cast<uint32_t>(buffer.bytes)};
 }
 
 }  // namespace
@@ -97,39 +104,41 @@ size_t Jfs::post(std::span<const Work> works) {
   return taken;
 }
 
-// Stores the work's buffers as pieces. Returns their bytes; `too_many` if a single buffer has too
-// many, or cannot be memory of a process.
-uint64_t Jfs::name_pieces(Berth& berth, std::span<const Buffer> buffers, uint16_t lease) {
-  uint64_t bytes = 0;
+// Stores the memory that the work names as pieces. Returns its bytes; `too_many` if a buffer has
+// too many, or cannot be memory of a process.
+inline uint64_t Jfs::name_memory(Berth& berth, const Work& work, uint16_t lease) {
   berth.piece_count = 0;
+  if (!work.buffers.empty()) [[unlikely]]
+    return name_pieces(berth, work.buffers, lease);
+  if (work.buffer.bytes == 0) return 0;
+  if (!may_name(work.buffer)) [[unlikely]]
+    return too_many;
+  berth.piece = piece_of(work.buffer);
+  berth.piece_count = 1;
+  return work.buffer.bytes;
+}
+
+uint64_t Jfs::name_pieces(Berth& berth, std::span<const Buffer> buffers, uint16_t lease) {
+  if (buffers.data() == nullptr) return too_many;
+  uint64_t bytes = 0;
   for (const Buffer& buffer : buffers.first(std::min(buffers.size(), max_buffers))) {
     if (buffer.bytes == 0) continue;
-    if (buffer.bytes > max_write_bytes || !could_be_memory(buffer.data, buffer.bytes))
-        [[unlikely]] {
+    if (!may_name(buffer)) {
       berth.piece_count = 0;
       return too_many;
     }
     bytes += buffer.bytes;
-    const Piece piece{static_cast<const std::byte*>(buffer.data),
-                      static_cast<uint32_t>(buffer.bytes)};
+    const Piece piece = piece_of(buffer);
     if (berth.piece_count == 0) berth.piece = piece;
-    if (buffers.size() > 1) all_pieces(lease)[berth.piece_count] = piece;
-    ++berth.piece_count;
+    all_pieces(lease)[berth.piece_count++] = piece;
   }
   return bytes;
 }
 
 void Jfs::fill(Berth& berth, const Work& work, uint16_t lease) {
-  std::span<const Buffer> buffers = work.buffers;
-  if (buffers.empty()) {
-    buffers = std::span(&work.buffer, 1);
-  } else if (buffers.data() == nullptr) {
-    static constexpr Buffer nowhere{nullptr, 1};
-    buffers = std::span(&nowhere, 1);
-  }
   // An atomic's operands are stored with the work: it has no local buffers.
   const bool atomic = work.operation == Operation::atomic;
-  const uint64_t bytes = atomic ? work.buffer.bytes : name_pieces(berth, buffers, lease);
+  const uint64_t bytes = atomic ? work.buffer.bytes : name_memory(berth, work, lease);
   berth.operation = work.operation;
   // The completion of a refused work must not be taken for that of a receive.
   if (!is_valid(work.operation) || work.operation == Operation::receive) [[unlikely]]
@@ -151,7 +160,7 @@ void Jfs::fill(Berth& berth, const Work& work, uint16_t lease) {
   berth.solicited = work.solicits;
   berth.order = work.order;
   berth.fence = work.fence;
-  berth.verdict = examine(work, bytes, buffers.size());
+  berth.verdict = examine(work, bytes);
   if (asks_order(berth) && !(is_valid(work.order) && is_valid(work.fence))) [[unlikely]] {
     berth.verdict = Status::bad_work;
     // The refused work does not wait for other works, and they do not wait for it.
@@ -163,7 +172,7 @@ void Jfs::fill(Berth& berth, const Work& work, uint16_t lease) {
   }
   if (work.copied && berth.verdict == Status::ok) {
     if (bytes <= inline_bytes_ && work.operation != Operation::read) {
-      copy_in(berth, buffers, lease);
+      copy_in(berth, lease);
     } else {
       berth.verdict = Status::bad_work;
     }
@@ -181,13 +190,12 @@ void Jfs::fill(Berth& berth, const Work& work, uint16_t lease) {
 
 // Copies the data into the berth, so that the application may reuse its buffers when `post`
 // returns.
-void Jfs::copy_in(Berth& berth, std::span<const Buffer> buffers, uint16_t lease) {
+void Jfs::copy_in(Berth& berth, uint16_t lease) {
   std::byte* const copy = begin<std::byte>() + size_t{lease} * inline_bytes_;
   std::byte* at = copy;
-  for (const Buffer& buffer : buffers) {
-    if (buffer.bytes == 0) continue;
-    copy_bytes(at, static_cast<const std::byte*>(buffer.data), buffer.bytes);
-    at += buffer.bytes;
+  for (const Piece& piece : pieces(lease)) {
+    copy_bytes(at, piece.data, piece.bytes);
+    at += piece.bytes;
   }
   berth.piece = {copy, static_cast<uint32_t>(at - copy)};
   berth.piece_count = at == copy ? 0 : 1;

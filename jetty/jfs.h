@@ -97,8 +97,9 @@ class Jfs : public Leases {
   }
 
   void fill(Berth& berth, const Work& work, uint16_t lease);
+  uint64_t name_memory(Berth& berth, const Work& work, uint16_t lease);
   uint64_t name_pieces(Berth& berth, std::span<const Buffer> buffers, uint16_t lease);
-  void copy_in(Berth& berth, std::span<const Buffer> buffers, uint16_t lease);
+  void copy_in(Berth& berth, uint16_t lease);
   Piece* all_pieces(uint16_t lease) const { return begin<Piece>() + size_t{lease} * max_pieces; }
 
   uint32_t datagram_bytes_ = 0;  // 0: any work can be posted

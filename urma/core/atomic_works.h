@@ -36,12 +36,8 @@ concept AtomicWord =
 namespace detail {
 inline Work atomic_of(Atomic what, size_t bytes, const RemoteSegment& segment, uint64_t offset,
                       uint64_t operand) {
-  Work work;
-  work.operation = Operation::atomic;
+  Work work(Operation::atomic, Buffer{nullptr, bytes}, segment, offset);
   work.atomic = what;
-  work.buffer = {nullptr, bytes};
-  work.segment = segment;
-  work.offset = offset;
   work.immediate_value = operand;
   return work;
 }

@@ -94,6 +94,18 @@ struct Work {
   TokenId notify_token_id{};           // of the segment in which the notification is stored
   TokenValue notify_token{};           // of that segment
 
+  // Each member is set once, here: compilers would clear a whole work by a string instruction,
+  // which takes longer than filling it.
+  Work() = default;
+  Work(Operation what, const Buffer& memory, const RemoteSegment& there, uint64_t at)
+      : operation(what), buffer(memory), segment(there), offset(at) {}
+  Work(Operation what, std::span<const Buffer> memory, const RemoteSegment& there, uint64_t at)
+      : operation(what), buffers(memory), segment(there), offset(at) {}
+  Work(Operation what, const Buffer& memory, const RemoteJetty& there)
+      : operation(what), buffer(memory), target(there) {}
+  Work(Operation what, std::span<const Buffer> memory, const RemoteJetty& there)
+      : operation(what), buffers(memory), target(there) {}
+
   // The Jetty that receives the message (send), or the immediate (write).
   Work& to(const RemoteJetty& jetty) { return target = jetty, *this; }
   // For writes and sends: adds an immediate of 64 bits, which arrives in Completion::immediate at
@@ -144,64 +156,42 @@ inline Work& Work::notify(const RemoteSegment& where, uint64_t at, uint64_t valu
   return *this;
 }
 
+namespace detail {
+inline Buffer whole(std::span<const std::byte> memory) {
+  return {const_cast<std::byte*>(memory.data()), memory.size()};
+}
+}  // namespace detail
+
 // A write: copies `from`, of 0 to max_write_bytes bytes, to the segment `to` at `offset`. 1, 2, 4
 // or 8 aligned bytes of a mapped segment are written by one store. Otherwise each byte may be
 // stored more than once until the work has completed; use an immediate or a notification to tell
 // the target that all data is in place. If both ranges lie in one window but belong to two devices,
 // they must not overlap.
 inline Work write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset = 0) {
-  Work work;
-  work.operation = Operation::write;
-  work.buffer = {const_cast<std::byte*>(from.data()), from.size()};
-  work.segment = to;
-  work.offset = offset;
-  return work;
+  return {Operation::write, detail::whole(from), to, offset};
 }
 // A write that gathers several buffers into one range. The array is read by `post`.
 inline Work write(std::span<const Buffer> from, const RemoteSegment& to, uint64_t offset = 0) {
-  Work work;
-  work.operation = Operation::write;
-  work.buffers = from;
-  work.segment = to;
-  work.offset = offset;
-  return work;
+  return {Operation::write, from, to, offset};
 }
 
 // A read: copies from the segment `from` at `offset` into `to`, which has 0 to max_write_bytes
 // bytes.
 inline Work read(std::span<std::byte> to, const RemoteSegment& from, uint64_t offset = 0) {
-  Work work;
-  work.operation = Operation::read;
-  work.buffer = {to.data(), to.size()};
-  work.segment = from;
-  work.offset = offset;
-  return work;
+  return {Operation::read, detail::whole(to), from, offset};
 }
 // A read that scatters one range into several buffers. The array is read by `post`.
 inline Work read(std::span<const Buffer> to, const RemoteSegment& from, uint64_t offset = 0) {
-  Work work;
-  work.operation = Operation::read;
-  work.buffers = to;
-  work.segment = from;
-  work.offset = offset;
-  return work;
+  return {Operation::read, to, from, offset};
 }
 
 // A send: delivers a message of 0 to max_send_bytes bytes into a buffer that the target has posted.
 inline Work send(std::span<const std::byte> message, const RemoteJetty& to) {
-  Work work;
-  work.operation = Operation::send;
-  work.buffer = {const_cast<std::byte*>(message.data()), message.size()};
-  work.target = to;
-  return work;
+  return {Operation::send, detail::whole(message), to};
 }
 // A send that gathers its message from several buffers. The array is read by `post`.
 inline Work send(std::span<const Buffer> message, const RemoteJetty& to) {
-  Work work;
-  work.operation = Operation::send;
-  work.buffers = message;
-  work.target = to;
-  return work;
+  return {Operation::send, message, to};
 }
 
 // How one work or one arrival ended. There is exactly one completion for each signalled work, each
