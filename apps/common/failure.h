@@ -67,12 +67,13 @@ T must(Result<T> result, std::string_view doing) {
   if constexpr (!std::is_void_v<T>) return std::move(result).value();
 }
 
-// Returns the Failure for a work that should have succeeded.
-inline Failure failed_work(std::string_view doing, Status status) {
+// Returns the Failure for a work, or a call of this name, that should have succeeded.
+inline Failure failed_work(std::string_view doing, Status status,
+                           std::string_view what_ended = "a work") {
   const StatusInfo& info = describe(status);
   const Exit exit = exit_for(status);
-  const std::string what = std::string(doing) + ": a work ended as " + std::string(info.name) +
-                           ". " + std::string(info.meaning);
+  const std::string what = std::string(doing) + ": " + std::string(what_ended) + " ended as " +
+                           std::string(info.name) + ". " + std::string(info.meaning);
   if (exit != Exit::peer_lost) return {exit, what + " Fix: " + std::string(info.cure)};
   return {
       exit,

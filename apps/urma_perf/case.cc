@@ -40,6 +40,27 @@ std::string objection_to_mode(const Case& what) {
   return {};
 }
 
+std::string objection_to_lane(const Case& what) {
+  if (!what.test->lane) return {};
+  const bool as_works =
+      what.depth != 1 || what.signal_every != 1 || what.ordering.fence_every != 0 ||
+      what.ordering.order != &named_orders.front() || what.ordering.mode != &named_modes.front();
+  if (as_works) {
+    return fmt::format(
+        "{} posts no works, which alone have a depth, completions, fences and an order. Fix: leave "
+        "--depth, --signal-every, --fence-every, --order and --mode out, or run write_bw, read_bw "
+        "or atomic_bw",
+        what.test->name);
+  }
+  if (what.jetties > max_lanes) {
+    return fmt::format(
+        "{} uses a lane for each thread, and a device has {} lanes, not {}. Fix: choose --threads "
+        "1 to {}",
+        what.test->name, max_lanes, what.jetties, max_lanes);
+  }
+  return {};
+}
+
 std::string objection_to_depth(const Case& what) {
   if (what.depth < 1 || what.depth > most_depth) {
     return fmt::format("a depth of {} is not within 1 to {}. Fix: choose --depth 1 to {}",
@@ -119,9 +140,24 @@ uint32_t default_depth(const Test& test, uint64_t bytes) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(on_the_way / bytes, least, 128));
 }
 
+uint32_t calls_per_group(const Case& what) {
+  constexpr uint64_t group_bytes = 16 * 1024;
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(group_bytes / std::max<uint64_t>(what.bytes, 1), 1, 64));
+}
+
+std::string lane_without_mapping(const Test& test, std::string_view why) {
+  return fmt::format(
+      "{}: a lane needs memory of the other side that is mapped here, and it is not: {}. Fix: run "
+      "both sides on one host over --device cxl:, without --private; if the window is full, with a "
+      "smaller --size, or over a window of ten times --size (--device cxl:PATH?size=10G)",
+      test.name, why);
+}
+
 std::string objection(const Case& what) {
-  for (const auto objection_to : {objection_to_size, objection_to_mode, objection_to_depth,
-                                  objection_to_signals, objection_to_fences, objection_to_memory}) {
+  for (const auto objection_to :
+       {objection_to_size, objection_to_lane, objection_to_mode, objection_to_depth,
+        objection_to_signals, objection_to_fences, objection_to_memory}) {
     if (std::string why = objection_to(what); !why.empty()) return why;
   }
   return {};

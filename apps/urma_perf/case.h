@@ -38,6 +38,13 @@ inline constexpr uint32_t most_jetties = 512;  // their ids fit in one control m
 // Returns a depth with about 4 MiB in flight, which a receive buffer can hold.
 uint32_t default_depth(const Test& test, uint64_t bytes);
 
+// Returns how many calls of a lane lie between two readings of the clock, which take as long as
+// several calls: as many as 16 KiB hold, 64 at most. Each call of such a group has its own slot.
+uint32_t calls_per_group(const Case& what);
+
+// Returns why a lane cannot be measured if the other side's memory is not mapped, for this reason.
+std::string lane_without_mapping(const Test& test, std::string_view why);
+
 // Returns why a case is not valid, as a text for people; empty if it is valid. Both sides check
 // this, because a server does not rely on its clients.
 std::string objection(const Case& what);

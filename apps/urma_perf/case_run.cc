@@ -49,7 +49,9 @@ CaseRun::CaseRun(Link& link, Device& device, const Case& what, const Schedule& s
   for (uint32_t i = 0; i < what.jetties; ++i) jetties[i % jetties.size()].push_back(i);
   for (size_t i = 0; i < workers_.size(); ++i) {
     Worker& worker = *workers_[i];
-    if (what.test->ping_pong()) {
+    if (what.test->lane) {
+      worker.loop.emplace<LaneCalls>(side_, jetties[i].front(), worker.completions);
+    } else if (what.test->ping_pong()) {
       worker.loop.emplace<PingPong>(side_, jetties[i], worker.completions,
                                     schedule.threads_mode->polls);
     } else {
@@ -84,7 +86,7 @@ void CaseRun::meet(Device& device) {
 Result CaseRun::run() {
   Result result;
   result.what = side_.what();
-  result.mapped = side_.other().mapped();
+  result.mapped = mapped();
   if (limit_) result.limit_pattern = limit_->pattern();
   const Statistics begin = must(device_.stats(), "statistics");
   const auto paths = must(device_.paths(link_.server()), "paths");
@@ -124,16 +126,25 @@ Round CaseRun::round(Result& result) {
   if (side_.what().ordering.unreliable()) count_lost(outcome, report);
   round.messages = outcome.messages;
   round.lost = outcome.lost;
-  round.p50_us = static_cast<double>(outcome.times.percentile(0.5)) / 1000;
-  if (round.seconds > 0) {
-    round.messages_per_second = static_cast<double>(outcome.messages) / round.seconds;
-  }
+  round.p50_us =
+      static_cast<double>(outcome.times.percentile(0.5)) / side_.what().test->units_per_us();
+  round.messages_per_second = rate_of(outcome);
   round.times = std::move(outcome.times);
   result.compare(round);
   result.verdict.add(outcome.verdict);
   result.verdict.add(report.verdict);
   compare_counts(outcome, report, result.verdict);
   return round;
+}
+
+// Returns the messages per second. Between two groups of calls of a lane their bytes are checked,
+// which takes longer than the calls, so only the time of the calls counts. Threads call at the same
+// time, so each has its part of the sum of their times.
+double CaseRun::rate_of(const Outcome& outcome) const {
+  const bool lane = side_.what().test->lane;
+  const double time = lane ? seconds(outcome.within_calls) / static_cast<double>(workers_.size())
+                           : seconds(outcome.end - outcome.begin);
+  return time > 0 ? static_cast<double>(outcome.messages) / time : 0;
 }
 
 // Messages that did not arrive are not counted in rates.
@@ -203,7 +214,8 @@ double CaseRun::measure_limit(int64_t time, double& waited_percent) {
     if (times.count() == 0 && !interrupted()) {
       throw Failure(Exit::peer_lost, "--limit: " + limit_->why_silent());
     }
-    const double whole = static_cast<double>(times.percentile(0.5)) / 1000;
+    const double whole =
+        static_cast<double>(times.percentile(0.5)) / side_.what().test->units_per_us();
     return side_.what().test->ping_pong() ? whole / 2 : whole;
   }
   const double rate =
@@ -269,6 +281,7 @@ void CaseRun::run_worker(size_t number, const Stop& stop) {
   worker.outcome.clear();
   try {
     if (auto* stream = std::get_if<Stream>(&worker.loop)) stream->run(stop, worker.outcome);
+    if (auto* calls = std::get_if<LaneCalls>(&worker.loop)) calls->run(stop, worker.outcome);
     if (auto* bounce = std::get_if<PingPong>(&worker.loop)) bounce->run(stop, worker.outcome);
   } catch (const std::exception&) {
     worker.failed = std::current_exception();

@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "apps/urma_perf/lane_calls.h"
 #include "apps/urma_perf/limit.h"
 #include "apps/urma_perf/link.h"
 #include "apps/urma_perf/ping_pong.h"
@@ -35,13 +36,15 @@ class CaseRun {
  public:
   CaseRun(Link& link, Device& device, const Case& what, const Schedule& schedule);
 
+  // Returns whether the server's memory is mapped here.
+  bool mapped() const { return side_.other().mapped(); }
   // Runs all rounds, or those before Ctrl-C.
   Result run();
 
  private:
   struct Worker {
     Jfc completions;
-    std::variant<std::monostate, Stream, PingPong> loop;
+    std::variant<std::monostate, Stream, PingPong, LaneCalls> loop;
     Outcome outcome;
     int64_t waited = 0;  // waiting time of the worker's thread, if it has its own
     std::exception_ptr failed;
@@ -57,6 +60,7 @@ class CaseRun {
   Outcome our_round(int64_t time, Report& report, double& waited_percent);
   void run_worker(size_t number, const Stop& stop);
   int64_t run_workers(const Stop& stop);
+  double rate_of(const Outcome& outcome) const;
   void count_lost(Outcome& outcome, const Report& report) const;
   void compare_counts(const Outcome& outcome, const Report& report, Verdict& verdict) const;
 

@@ -75,7 +75,11 @@ Result Client::run(const Case& what, const Schedule& schedule) {
 Result Client::measure(const Case& what, Schedule& schedule) {
   Live live(!options_.json, what, device_text_, schedule.threads, [this] { return news(); });
   schedule.progress = live.progress();
-  return CaseRun(link_, device_, what, schedule).run();
+  CaseRun run(link_, device_, what, schedule);
+  if (what.test->lane && !run.mapped()) {
+    usage(lane_without_mapping(*what.test, why_not_mapped(what)));
+  }
+  return run.run();
 }
 
 // Returns the lost paths and channels of the device, as a part of the live line.

@@ -8,7 +8,7 @@ namespace urma::apps::perf {
 namespace {
 
 constexpr std::string_view first_screen =
-    R"(urma_perf - measures works between two processes, and checks their bytes
+    R"(urma_perf - measures works and lanes between two processes, and checks their bytes
 
   urma_perf --self                                 both sides here: shared memory, networks; 30 s
   urma_perf --self write_imm_lat --limit           one test, beside the limit of the same path
@@ -64,7 +64,8 @@ Other options
   --mode M             which side keeps the order: roi the initiator, rot the target, auto the
                        target if it can; uno neither: sends of one packet that may be lost (msg/s
                        counts those that arrived)
-  --atomic A           for atomic_lat, atomic_bw: fetch-add (default) or cas, compare-swap
+  --atomic A           for atomic_lat, atomic_bw, lane_atomic_lat: fetch-add (default) or cas,
+                       compare-swap
   --fence-every N      _bw: one work of N waits for all works before it
   --churn N            reg: register, rotate and revoke memory N times a second, while another
                        device writes to it
@@ -84,9 +85,14 @@ Columns
   p50 ... max us   _lat of reads and writes: from post to completion. send_lat, write_imm_lat: half
                    of a round trip; wake_lat too, without the 1 ms for which each side sleeps
                    before it sends, so that the other one sleeps. _bw: from post to completion with
-                   --depth works outstanding
+                   --depth works outstanding. lane_*: one call of a lane (Jetty::lane), from its
+                   beginning to its status. Reading the clock takes as long as several calls, so
+                   as many as 16K hold, 64 at most, are timed together, and each counts as their
+                   mean: p90 ... max are of such means. A lane needs mapped memory; with --threads
+                   each thread has a lane, up to 8
   msg/s, GB/s      completed works of all threads per second (round trips of send_lat and
-                   write_imm_lat); 10^9 bytes; median of the rounds
+                   write_imm_lat); 10^9 bytes; median of the rounds. lane_*: calls per second of
+                   the time in calls, which does not include checking the bytes
   #wrong           messages with wrong bytes, lost or notified twice. If not 0, the exit code is 4
   retx, RNR, dup   packets sent again, "receiver not ready" answers, packets that came twice, of
                    both sides. --json has all counters
@@ -116,7 +122,8 @@ Columns
     two-copy pipe    _bw from 1 KiB on: copied into one of 4 slots of up to 64 KiB, and out
     instruction      atomics on mapped memory: processor instructions of the client alone, on lines
                      that the server maps, too
-    copy             writes and reads of mapped memory, unless --private: by the client alone
+    copy             writes and reads of mapped memory, unless --private: by the client alone.
+                     lane_*: timed in groups, as the calls are
   wait             the share of the time in which a thread was ready and had no processor, in the
                    process that waited more. Rounds above 10 % are discarded and repeated, at most
                    --rounds times; a row above 10 % is not meaningful
@@ -134,6 +141,10 @@ What is checked when
   read_lat, read_bw             every read, by the client; this time counts in msg/s, not in us
   atomic_lat, atomic_bw         the value that each signalled work fetched, by the client; each word
                                 in the memory, after each round. cas: each changes the value
+  lane_write_lat                as write_lat
+  lane_read_lat                 every read, by the client, between two timed groups of calls
+  lane_atomic_lat               the value that each call fetched, between two timed groups; each
+                                word in the memory, after each round
   And the server must have been notified of each message that was sent, once.
   The bytes are f(seed, offset, iteration): see apps/urma_perf/pattern.h.
 
@@ -153,7 +164,7 @@ Exit codes
 std::string help() {
   std::string names = test_names();
   std::erase(names, ',');
-  const size_t half = names.rfind(' ', names.size() / 2 + 20);
+  const size_t half = names.rfind(' ', names.size() / 2 + 15);
   names.replace(half, 1, "\n       ");
   return fmt::format(first_screen, names);
 }
@@ -161,7 +172,7 @@ std::string help() {
 std::string help_all() {
   std::string tests;
   for (const Test& test : all_tests()) {
-    tests += fmt::format("  {:<14} {}\n", test.name, test.summary);
+    tests += fmt::format("  {:<15} {}\n", test.name, test.summary);
   }
   return help() + fmt::format(other_options, tests);
 }

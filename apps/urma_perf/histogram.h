@@ -6,18 +6,18 @@
 
 namespace urma::apps::perf {
 
-// A histogram of durations in nanoseconds, exact to 1/128: values below 128 have a bucket each, and
-// above that every power of two is divided into 128 buckets. Merging is exact. Not for concurrent
-// use.
+// A histogram of durations in nanoseconds, or in another unit that the user chooses. It is exact to
+// 1/128: values below 128 have a bucket each, and above that every power of two is divided into 128
+// buckets. Merging is exact. Not for concurrent use.
 class Histogram {
  public:
   Histogram();
 
-  void record(uint64_t nanoseconds) { record(nanoseconds, 1); }
-  void record(uint64_t nanoseconds, uint64_t times) {
-    counts_[bucket(nanoseconds)] += times;
+  void record(uint64_t value) { record(value, 1); }
+  void record(uint64_t value, uint64_t times) {
+    counts_[bucket(value)] += times;
     count_ += times;
-    if (nanoseconds > max_) max_ = nanoseconds;
+    if (value > max_) max_ = value;
   }
   void merge(const Histogram& other);
   void clear();

@@ -65,6 +65,7 @@ json to_json(const Result& result) {
               {"discarded_rounds", result.discarded()},
               {"counters", result.counters},
               {"rounds", json::array()}};
+  if (what.test->lane) out["calls_per_group"] = calls_per_group(what);
   for (const PathUse& one : result.paths) {
     out["paths"].push_back({{"from", to_string(one.path.from)},
                             {"to", to_string(one.path.to)},

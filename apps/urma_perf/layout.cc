@@ -16,6 +16,7 @@ constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 
 
 uint32_t slots_of(const Case& what) {
   if (what.test->ping_pong()) return what.test->sends() ? 4 : 1;
+  if (what.test->lane) return calls_per_group(what);
   // A receive is posted again only after its message was checked, and the sender must not wait for
   // that.
   return what.test->sends() ? 2 * what.depth : what.depth;

@@ -186,6 +186,27 @@ void refuse_others(const CommandLine& line, const Options& options) {
   }
 }
 
+// Returns why these options leave no memory mapped; empty if they do not.
+std::string why_not_mapped(const Options& options) {
+  if (options.own_memory) return "--private";
+  for (const std::string& device : {options.device, options.peer_device}) {
+    if (!device.empty() && !device.starts_with("cxl:")) return device + " maps no memory of peers";
+  }
+  return {};
+}
+
+void check_lane(const Options& options) {
+  if (!options.test->lane) return;
+  if (const std::string reason = why_not_mapped(options); !reason.empty()) {
+    usage(lane_without_mapping(*options.test, reason));
+  }
+  if (options.jetties == options.threads) return;
+  usage(
+      fmt::format("--jetties {}: {} uses one lane, of one Jetty, in each thread. Fix: leave "
+                  "--jetties out; --threads 2 makes two Jetties",
+                  options.jetties, options.test->name));
+}
+
 void check_cases(const Options& options) {
   if (options.mode != Options::Mode::test) return;
   if (options.threads > options.jetties) {
@@ -199,6 +220,7 @@ void check_cases(const Options& options) {
         "--sweep and --size exclude each other, because both choose the sizes. Fix: leave one of "
         "them out");
   }
+  check_lane(options);
   for (const Case& what : options.cases()) {
     if (const std::string why = objection(what); !why.empty()) usage(why);
   }

@@ -167,14 +167,19 @@ class ShmCopier {
   void spread() { spread_ = true; }
   // From now on executes an atomic instruction on a word instead of a copy.
   void operate(Atomic what) { operates_ = what; }
+  // From now on so many copies or instructions lie between two readings of the clock, and the time
+  // of one of them is recorded in picoseconds.
+  void group(uint64_t count) { group_ = count; }
   // Copies as fast as possible, and counts in `tally`.
   void run(int64_t until);
-  // Copies one by one, and records the time of each.
+  // Copies one by one, or in groups, and records the time of each copy.
   void run(int64_t until, Histogram& times);
   RawTally tally;
 
  private:
+  template <size_t fixed>
   void copy();
+  void copy_group();
   template <class Word>
   void operate_on(std::byte* at);
   void operate_once();
@@ -184,6 +189,7 @@ class ShmCopier {
   uint64_t bytes_;
   uint64_t step_;
   std::optional<Atomic> operates_{};
+  uint64_t group_ = 0;  // 0 means that each copy is timed alone
   size_t from_ = 0;
   size_t to_ = 0;
   bool spread_ = false;

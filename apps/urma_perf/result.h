@@ -50,8 +50,10 @@ struct Result {
   std::string limit_pattern;  // the loop that measured the limit; empty if there is no limit
   bool limit_of_clean_network = false;  // the limit was measured for another row
 
-  double us(double part) const { return static_cast<double>(times.percentile(part)) / 1000; }
-  double max_us() const { return static_cast<double>(times.max()) / 1000; }
+  double us(double part) const {
+    return static_cast<double>(times.percentile(part)) / what.test->units_per_us();
+  }
+  double max_us() const { return static_cast<double>(times.max()) / what.test->units_per_us(); }
   double messages_per_second() const;
   double bytes_per_second() const;
   double waited_percent() const;

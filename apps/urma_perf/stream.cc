@@ -15,7 +15,7 @@ namespace urma::apps::perf {
 void Outcome::clear() {
   times.clear();
   messages = lost = windows = 0;
-  begin = end = 0;
+  begin = end = within_calls = 0;
   verdict = {};
 }
 
@@ -25,6 +25,7 @@ void Outcome::add(const Outcome& other) {
   messages += other.messages;
   lost += other.lost;
   windows += other.windows;
+  within_calls += other.within_calls;
   times.merge(other.times);
   verdict.add(other.verdict);
 }

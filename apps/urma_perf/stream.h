@@ -18,6 +18,7 @@ struct Outcome {
       0;  // the sum of the windows that were sent, which must equal the sum at the target
   int64_t begin = 0;
   int64_t end = 0;
+  int64_t within_calls = 0;  // of lanes: the time of the calls alone, of all threads
   Histogram times;
   Verdict verdict;
 

@@ -45,7 +45,7 @@ std::string rate_text(double per_second) {
 
 void Table::header() {
   fmt::print(out_,
-             "{:<13} {:<{}} {:>5} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>6} {:>6} {:>5} "
+             "{:<15} {:<{}} {:>5} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>6} {:>6} {:>5} "
              "{:>6}",
              "test", "device", device_width_, "size", "p50 us", "p90", "p99", "p99.9", "max",
              "msg/s", "GB/s", "#wrong", "retx", "RNR", "dup");
@@ -56,7 +56,7 @@ void Table::header() {
 
 void Table::row(const Result& result) {
   fmt::print(out_,
-             "{:<13} {:<{}} {:>5} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>6} {:>6} {:>5} "
+             "{:<15} {:<{}} {:>5} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>6} {:>6} {:>5} "
              "{:>6}",
              result.what.test->name, result.device, device_width_, size_text(result.what.bytes),
              three_digits(result.us(0.5)), three_digits(result.us(0.9)),

@@ -23,6 +23,12 @@ constexpr Test tests[] = {
      "fetch-adds or compare-swaps, many outstanding"},
     {"wake_lat", Operation::send, false, half_round_trip,
      "send_lat between sides that sleep 1 ms before each message", true},
+    {"lane_write_lat", Operation::write, false, post_to_completion, "write by a lane, one call",
+     false, true},
+    {"lane_read_lat", Operation::read, false, post_to_completion, "read by a lane, one call",
+     false, true},
+    {"lane_atomic_lat", Operation::atomic, false, post_to_completion,
+     "fetch-add or compare-swap by a lane, one call", false, true},
 };
 // clang-format on
 

@@ -12,7 +12,7 @@ namespace urma::apps::perf {
 
 // The quantity that a test measures.
 enum class Shape : uint8_t {
-  post_to_completion,  // one outstanding work, its time
+  post_to_completion,  // one outstanding work, its time; or a call of a lane
   half_round_trip,     // both sides send back what they receive; half of the time
   bandwidth,           // many outstanding works; how many in which time
 };
@@ -25,6 +25,7 @@ struct Test {
   Shape shape;
   std::string_view summary;
   bool asleep = false;  // both sides sleep when a message comes
+  bool lane = false;    // calls of a lane (Jetty::lane), and no works
 
   bool ping_pong() const { return shape == Shape::half_round_trip; }
   bool bandwidth() const { return shape == Shape::bandwidth; }
@@ -33,6 +34,9 @@ struct Test {
   bool sends() const { return operation == Operation::send; }
   bool reads() const { return operation == Operation::read; }
   bool atomics() const { return operation == Operation::atomic; }
+  // Returns how many units of a histogram are a microsecond. A call of a lane takes a few
+  // nanoseconds, so its time is recorded in picoseconds.
+  double units_per_us() const { return lane ? 1e6 : 1e3; }
   // Returns whether the server is not notified of these works. Then it checks its memory at the end
   // of a round.
   bool lands_unseen() const { return (operation == Operation::write && !ping_pong()) || atomics(); }

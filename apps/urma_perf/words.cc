@@ -40,12 +40,17 @@ uint64_t Words::next(uint64_t value) const {
   return cut(value + (atomic_ == Atomic::compare_swap ? swap_step : 1), bytes_);
 }
 
-void Words::aim(Work& work, size_t word) {
+Words::Operands Words::advance(size_t word) {
   Word& one = words_[word];
   one.before = one.after;
   one.after = next(one.before);
-  work.expected_value = one.before;
-  work.immediate_value = atomic_ == Atomic::compare_swap ? one.after : 1;
+  return {.expected = one.before, .operand = atomic_ == Atomic::compare_swap ? one.after : 1};
+}
+
+void Words::aim(Work& work, size_t word) {
+  const Operands with = advance(word);
+  work.expected_value = with.expected;
+  work.immediate_value = with.operand;
 }
 
 void Words::check(size_t word, uint64_t fetched, Verdict& verdict) {

@@ -17,8 +17,15 @@ class Words {
 
   // Sets the value that a word has before the next work.
   void set(size_t word, uint64_t value) { words_[word] = {0, value}; }
-  // Gives the work its operands: a compare-swap that succeeds if the word is what it should be and
+  // The operands of an atomic: a compare-swap that succeeds if the word is what it should be and
   // changes all of its bytes, or a fetch-add of 1.
+  struct Operands {
+    uint64_t expected = 0;
+    uint64_t operand = 0;
+  };
+  // Returns the operands of the next atomic on this word.
+  Operands advance(size_t word);
+  // Gives the work these operands.
   void aim(Work& work, size_t word);
   // The value of a word after the latest work.
   uint64_t value(size_t word) const { return words_[word].after; }

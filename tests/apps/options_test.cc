@@ -114,12 +114,34 @@ TEST_CASE("an invalid command line is refused, with a fix") {
       {"server", "--json"},
       {"write_lat", "localhost", "--peer-device", "udp:"},
       {"write_lat", "local/host"},
+      {"--self", "lane_write_lat", "--private"},
+      {"--self", "lane_write_lat", "--device", "udp:"},
+      {"--self", "lane_write_lat", "--device", "fault(dup=1%):cxl:"},
+      {"--self", "lane_write_lat", "--peer-device", "udp:"},
+      {"--self", "lane_write_lat", "--jetties", "2"},
+      {"--self", "lane_write_lat", "--threads", "2", "--jetties", "4"},
+      {"--self", "lane_write_lat", "--threads", "9"},
+      {"--self", "lane_write_lat", "--depth", "2"},
+      {"--self", "lane_write_lat", "--signal-every", "2"},
+      {"--self", "lane_write_lat", "--fence-every", "2"},
+      {"--self", "lane_write_lat", "--order", "ro"},
+      {"--self", "lane_write_lat", "--mode", "uno"},
+      {"--self", "lane_write_lat", "--spread", "64M"},
+      {"--self", "lane_atomic_lat", "--size", "16"},
   };
   for (const auto& words : nonsense) {
     const std::string why = refusal(words);
     CAPTURE(words);
     REQUIRE(why.find("Fix: ") != std::string::npos);
   }
+}
+
+TEST_CASE("each thread has a lane of its own, as many as a device has") {
+  REQUIRE(parse({"--self", "lane_read_lat"}).cases().front().jetties == 1);
+  const Options most = parse({"--self", "lane_read_lat", "--threads", "8", "--spread", "64M"});
+  REQUIRE(most.cases().front().jetties == max_lanes);
+  REQUIRE(parse({"--self", "lane_write_lat", "--device", "cxl:", "--size", "1G"}).threads == 1);
+  REQUIRE(parse({"--self", "lane_atomic_lat", "--sweep"}).cases().size() == 4);
 }
 
 TEST_CASE("control messages are read as they were written") {

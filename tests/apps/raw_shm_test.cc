@@ -173,6 +173,20 @@ TEST_CASE("a copier copies each slot in turn, and counts the copied bytes") {
   REQUIRE(times.count() > 0);
 }
 
+TEST_CASE("a copier that is timed in groups records picoseconds of each copy") {
+  for (const size_t bytes : {8, 100}) {
+    const Bytes source = bytes_like(61 * 64 + bytes);
+    Bytes landing(4 * 128);
+    ShmCopier copier(source, landing, bytes, 128);
+    copier.group(4);
+    Histogram times;
+    while (times.count() == 0) copier.run(now() + slice, times);
+    REQUIRE(times.count() % 4 == 0);
+    REQUIRE(times.percentile(0.5) >= 1000 / 4);  // a nanosecond of four copies, at least
+    REQUIRE(times.max() < uint64_t{1000} * second);
+  }
+}
+
 TEST_CASE("with a spread, a copier copies from lines in all parts of its source") {
   // Each cache line contains its own number.
   Bytes source(64 * 64);

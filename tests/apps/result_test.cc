@@ -47,6 +47,16 @@ TEST_CASE("the ratio of a rate is above one if liburma is slower") {
   REQUIRE(round.times_limit == 0.5);
 }
 
+TEST_CASE("the times of a lane are recorded in picoseconds") {
+  Result result;
+  result.what = {.test = find_test("lane_write_lat"), .bytes = 8};
+  result.times.record(120);
+  result.times.record(4125);
+  REQUIRE(result.limit_unit() == "us");
+  REQUIRE(three_digits(result.us(0.5)) == "0.000120");
+  REQUIRE(three_digits(result.max_us()) == "0.00413");
+}
+
 TEST_CASE("rounds without enough processor time are discarded if there are others") {
   Result result = latency_result();
   result.rounds = {round_of(4, 2), round_of(40, 2, 60), round_of(5, 2)};

@@ -66,6 +66,8 @@ def test_every_limit():
             ("cxl:", "write_imm_lat", 2 * ["write, slot"] + 3 * ["message, read"]),
             ("cxl:", "write_lat", 5 * ["copy"]),
             ("cxl:", "read_lat", 5 * ["copy"]),
+            ("cxl:", "lane_write_lat", 5 * ["copy"]),
+            ("cxl:", "lane_read_lat", 5 * ["copy"]),
             ("cxl:", "write_bw", 5 * ["copy"]),
             ("cxl:", "read_bw", 5 * ["copy"]),
             ("cxl:", "write_lat --private", 2 * ["data, slot"] + 3 * ["message, slot"]),
@@ -126,12 +128,53 @@ def test_every_test_on_a_bad_network():
 
 def test_atomics_of_each_kind_beside_their_limit():
     for kind in ["fetch-add", "cas"]:
-        for name, seconds in [("atomic_lat", "0.1"), ("atomic_bw", "0.1")]:
-            (result,) = results("--self", name, "--atomic", kind, "--limit", "--seconds", seconds)
+        for name in ["atomic_lat", "atomic_bw", "lane_atomic_lat"]:
+            (result,) = results("--self", name, "--atomic", kind, "--limit", "--seconds", "0.1")
             assert result["atomic"] == kind and result["limit_pattern"] == "instruction"
             assert result["limit"] > 0 and result["times_limit"] > 0
     (result,) = results("--self", "atomic_lat", "--private", "--limit", "--seconds", "0.1")
     assert result["limit_pattern"] == "data, slot"
+
+
+def test_lanes():
+    for name in ["lane_write_lat", "lane_read_lat"]:
+        done = results("--self", name, "--size", "1,8,1000,20000", "--count", "1000", "--rounds",
+                       "2")
+        assert [result["calls_per_group"] for result in done] == [64, 64, 16, 1]
+        for result in done:
+            assert result["mapped"], result
+            assert all(one["messages"] == 500 for one in result["rounds"]), result
+    for more in (["--threads", "3"], ["--served", "--threads", "2"], ["--auto"], ["--no-verify"]):
+        (result,) = results("--self", "lane_read_lat", "--count", "6000", "--rounds", "2", *more)
+        assert all(one["messages"] == 3000 for one in result["rounds"]), result
+    (result,) = results("--self", "lane_read_lat", "--size", "64", "--spread", "64M", "--limit",
+                        "--seconds", "0.1", "--rounds", "2")
+    assert result["limit_unit"] == "us" and result["times_limit"] > 0, result
+    done = results("--self", "lane_atomic_lat", "--sweep", "--count", "20000")
+    assert [result["size_bytes"] for result in done] == [1, 2, 4, 8]
+
+
+def test_lane_between_two_programs():
+    """The client measures a server that was started by itself, finds that it is not in a window,
+    and notices that it is killed."""
+    server, at = start_server("--device", "udp:127.0.0.1:0")
+    try:
+        done = run("lane_write_lat", at, "--count", "100")
+        assert done.returncode == 2 and "Fix: " in done.stderr, done
+        assert "maps no memory of peers" in done.stderr, done
+    finally:
+        stop(server)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
+        device = ["--device", f"cxl:{place}/window?size=64M"]
+        server, at = start_server(*device)
+        results("lane_write_lat", at, *device, "--count", "1000", "--limit")
+        done = run("lane_write_lat", at, *device, "--count", "1000", "--size", "64M")
+        assert done.returncode == 2 and "--device cxl:PATH?size=10G" in done.stderr, done
+        client = start(PROGRAM, "lane_write_lat", at, *device, "--seconds", "60")
+        time.sleep(0.5)
+        kill(server)
+        code, out, err = finish(client, timeout=20)
+        assert code == 5 and "Fix: " in err, (code, out, err)
 
 
 def test_messages_that_may_be_lost():
@@ -391,6 +434,11 @@ def test_errors_have_codes_and_cures():
                             (2, ["--self", "send_bw", "--mode", "uno", "--size", "64",
                                  "--order", "so"]),
                             (2, ["--self", "atomic_lat", "--atomic", "xor"]),
+                            (2, ["--self", "lane_write_lat", "--private"]),
+                            (2, ["--self", "lane_write_lat", "--device", "udp:"]),
+                            (2, ["--self", "lane_write_lat", "--jetties", "2"]),
+                            (2, ["--self", "lane_write_lat", "--threads", "9"]),
+                            (2, ["--self", "lane_read_lat", "--depth", "4"]),
                             (5, ["write_lat", "127.77.77.77"]),
                             (5, ["write_lat", "no-such-host.invalid"]),
                             (1, ["--self", "write_lat", "--json-file", "/nonexistent/x"]),
