@@ -14,6 +14,13 @@ inline Time read_clock() {
   return Time(std::chrono::seconds(now.tv_sec) + Duration(now.tv_nsec));
 }
 
+// Returns the same to within 10 ms, in a quarter of the time.
+inline Time read_coarse_clock() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return Time(std::chrono::seconds(now.tv_sec) + Duration(now.tv_nsec));
+}
+
 // Returns the calendar time since 1970, which jumps when the clock is set. Only for output to
 // people and other hosts; no decision of the library depends on it.
 inline Duration read_calendar() {

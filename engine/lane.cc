@@ -68,11 +68,8 @@ Status Lane::why_not() const {
 }
 
 Status Lane::take_again() {
-  lane_.let_go();
   if (const Status status = open(); status != Status::ok) return status;
-  if (lane_.take()) return Status::ok;
-  lane_.let_go();
-  return Status::remote_access;
+  return lane_.take() ? Status::ok : Status::remote_access;
 }
 
 // Parts that were copied before the segment was closed stay where they are.
@@ -80,10 +77,7 @@ Status Lane::copy_parts(std::byte* to, const std::byte* from, size_t bytes, Stat
   size_t done = 0;
   do {
     if (!lane_.take()) [[unlikely]] {
-      if (done > 0) {
-        lane_.let_go();
-        return if_closed;
-      }
+      if (done > 0) return if_closed;
       if (const Status status = take_again(); status != Status::ok) return status;
     }
     const size_t part = std::min(bytes - done, part_bytes);

@@ -8,9 +8,10 @@ namespace urma::engine {
 namespace {
 
 constexpr uint32_t passes_per_clock = 4;
-// A thread that always finds its works copied runs a pass after this many posts, because others
-// wait for what only passes do.
+// Others wait for what only passes do. So this many posts at most follow one another without a
+// pass, and only while one comes within this time of another.
 constexpr uint32_t copies_per_pass = 32;
+constexpr Duration copy_pace = std::chrono::microseconds(2);
 
 }  // namespace
 
@@ -70,7 +71,7 @@ bool Passes::run(const jetty::Jfc* polled) {
   const bool busy = engine_.pass(now, polled);
   if (polled != nullptr) polled_at_.store(machine, std::memory_order_relaxed);
   rouse_ = false;
-  copied_since_pass_ = 0;
+  plan_copies(machine);
   const bool reports = machine >= report_at_;
   if (reports) {
     report(machine);
@@ -99,13 +100,30 @@ void Passes::report(Time machine) {
   report_at_ = complete || clock_ != nullptr ? never : machine + Reporter::interval;
 }
 
-// Needs no pass: nothing waits for a peer or for a time. The report that is planned counts these
-// works.
+void Passes::plan_copies(Time machine) {
+  const bool follow = machine - ran_at_ <= (copies_ + 1) * copy_pace;
+  copies_left_ = follow ? copies_per_pass : 0;
+  copies_ = 0;
+  if (unattended_ && clock_ == nullptr && machine != ran_at_) tick_ = read_coarse_clock();
+  ran_at_ = machine;
+}
+
+// Returns whether next to no time has passed since the last pass. If posts become rare suddenly, a
+// service thread runs the passes that deadlines and peers need.
+bool Passes::time_stands() const {
+  if (clock_ != nullptr) return clock_->now() == ran_at_;
+  return !unattended_ || read_coarse_clock() == tick_;
+}
+
+// These works wait for no peer and no time. A report that is planned counts them.
 bool Passes::copy_posted(uint32_t jetty) {
   if (!token_.take()) return false;
   const bool counted = !reporting_ || report_at_ != never;
-  const bool copied =
-      counted && ++copied_since_pass_ <= copies_per_pass && engine_.copy_posted(jetty);
+  const bool copied = counted && copies_left_ > 0 && time_stands() && engine_.copy_posted(jetty);
+  if (copied) {
+    --copies_left_;
+    ++copies_;
+  }
   const bool rouse = engine_.take_kick();
   token_.drop();
   if (rouse) waker_.wake();

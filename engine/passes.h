@@ -21,10 +21,12 @@ class Passes {
  public:
   // This object owns none of these, and all of them outlive it. `clock`: the clock of a simulation,
   // else null.
-  Passes(Engine& engine, Waker& waker, drivers::VirtualClock* clock)
+  // `unattended`: no service thread runs a pass when the application runs none.
+  Passes(Engine& engine, Waker& waker, drivers::VirtualClock* clock, bool unattended)
       : engine_(engine),
         waker_(waker),
         clock_(clock),
+        unattended_(unattended),
         // On a lossless medium no time limit is short, so the clock need not be read in each pass.
         lossless_(engine.port().ways() != nullptr),
         arms_(engine.port().facts().arms) {}
@@ -78,16 +80,22 @@ class Passes {
   Ran end_pass(bool busy);
   [[gnu::cold]] void disarm();
   Time machine_time(const jetty::Jfc* polled);
+  void plan_copies(Time machine);
+  bool time_stands() const;
   [[gnu::cold]] void report(Time machine);
 
   Engine& engine_;
   Waker& waker_;
   drivers::VirtualClock* const clock_;
+  const bool unattended_;
   const bool lossless_;
   const bool arms_;
   Time machine_time_{};
   uint32_t passes_since_clock_ = 0;
-  uint32_t copied_since_pass_ = 0;  // calls of copy_posted
+  uint32_t copies_left_ = 0;  // calls of copy_posted that may precede the next pass
+  uint32_t copies_ = 0;       // calls since the last pass
+  Time ran_at_{};             // the last pass, in the machine's time
+  Time tick_{};               // and as read_coarse_clock says
   EngineTime time_;
   Time next_deadline_ = never;  // engine time
   // When the next report is due, in the machine's time; `never` if nothing has changed since the

@@ -20,7 +20,7 @@ Runner::Runner(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       self_(engine_.transport().know(port_facts_.eid, port_facts_.self, settings.life)),
       waker_(engine_.port(), clock_, *this),
       keeper_(threads, waker_),
-      passes_(engine_, waker_, clock_),
+      passes_(engine_, waker_, clock_, !has_service()),
       descriptors_(engine_, passes_, waker_, keeper_),
       service_(passes_, waker_, keeper_, descriptors_),
       waiting_(passes_, keeper_, descriptors_, state_),

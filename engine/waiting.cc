@@ -37,7 +37,7 @@ void Waiting::run_passes(jetty::Jfc& jfc, Time until, bool has_service) {
     const Time begun = read_clock();
     if (begun >= until) break;
     const Ran ran = passes_.try_pass(&jfc);
-    // The token's holder runs passes for this thread, too, but may stop.
+    // The token's holder runs passes for this thread, too, but may stop, or only copies its works.
     if (ran == Ran::by_another) jfc.sleep(served_patience);
     if (ran == Ran::busy) idle_since = never;
     if (ran != Ran::idle) continue;

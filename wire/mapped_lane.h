@@ -23,6 +23,9 @@ struct MappedLane {
   // Changes when the owner's device is over.
   const std::atomic<uint32_t>* owner = nullptr;
   uint32_t generation = 0;
+  // Changes when this device is over: then its slot and holds are another one's.
+  const std::atomic<uint32_t>* own = nullptr;
+  uint32_t own_generation = 0;
   const std::atomic<uint32_t>* fences = nullptr;  // base/use_fence.h
   // Names the segment while this thread uses it. The lane has this word until it is closed; it is
   // null if the lane was never opened.
@@ -30,23 +33,30 @@ struct MappedLane {
   uint32_t name = 0;
   uint32_t number = 0;  // of the lane, in its device
 
-  // Begins a use, which `let_go` ends. Returns false if the segment is closed, or its owner is
-  // over: then this thread must not use the memory, and calls `let_go` all the same. Call `let_go`
-  // soon: until then the owner cannot reuse the memory.
+  // Begins a use, which `let_go` ends, soon: until then the owner cannot reuse the memory. Returns
+  // false if none has begun, because the segment is closed, or one of the two devices is over.
   bool take() const {
+    if (own->load(std::memory_order_relaxed) != own_generation) [[unlikely]]
+      return false;
     hold->store(name, std::memory_order_relaxed);
     fence_before_use(*fences);
-    return epoch->load(std::memory_order_acquire) == opened &&
-           owner->load(std::memory_order_acquire) == generation;
+    const bool open = epoch->load(std::memory_order_acquire) == opened &&
+                      owner->load(std::memory_order_acquire) == generation;
+    if (!open) [[unlikely]]
+      end();
+    return open;
   }
   // Returns false if the segment was closed meanwhile: what was stored may be lost, and what was
   // loaded may be anything.
   bool let_go() const {
     std::atomic_thread_fence(std::memory_order_acquire);
     const bool still = epoch->load(std::memory_order_relaxed) == opened;
-    hold->store(0, std::memory_order_release);
+    end();
     return still;
   }
+
+ private:
+  void end() const { hold->store(0, std::memory_order_release); }
 };
 
 // A segment that was held before, as the thread that runs the engine uses it again. The work's
@@ -66,10 +76,7 @@ struct PreparedSegment {
     if (!covered || range.id != id || range.token != token || !has(lane.rights, range.wanted)) {
       return nullptr;
     }
-    if (lane.take()) [[likely]]
-      return lane.base + offset;
-    lane.let_go();
-    return nullptr;
+    return lane.take() ? lane.base + offset : nullptr;
   }
 };
 

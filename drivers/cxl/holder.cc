@@ -55,6 +55,8 @@ MappedLane Holder::lane_to(const Found& found, uint32_t slot, uint32_t generatio
           .opened = found.epoch,
           .owner = &words.slot(slot).record.generation,
           .generation = generation,
+          .own = &words.slot(slots_.own()).record.generation,
+          .own_generation = slots_.own_generation(),
           .fences = &words.changes().fences,
           .name = found.segment + 1};
 }

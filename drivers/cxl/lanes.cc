@@ -38,7 +38,7 @@ Laned Lanes::open(uint32_t slot, uint32_t generation, const MemoryRange& range, 
 }
 
 void Lanes::close(const MappedLane& lane) {
-  lane.hold->store(0, std::memory_order_release);
+  if (slots_.owned()) lane.hold->store(0, std::memory_order_release);
   to_[lane.number] = no_slot;
   if (std::ranges::count(to_, no_slot) == max_lanes) due_ = never;
 }

@@ -1,4 +1,4 @@
-// Small works on mapped memory have ended when `post` returns, whichever thread runs the device.
+// Small works on mapped memory have usually ended when `post` returns.
 
 #include <atomic>
 #include <thread>
@@ -30,8 +30,11 @@ TEST_CASE("a small work on mapped memory has ended when post returns, and comple
   for (const Threads threads : all_modes) {
     InPlace pair(threads);
     const auto data = bytes_like(8, 1);
+    std::array<Completion, 1> more;
     unsigned in_place = 0;
     for (uint64_t round = 0; round < 64; ++round) {
+      // Passes that follow one another, after which works are copied in post.
+      for (int i = 0; i < 4; ++i) REQUIRE(pair.user.jetty.poll(more) == 0);
       REQUIRE(pair.user.jetty.post(write(data, pair.there, 8 * round).tag(round)) == 1);
       in_place += same(pair.owner.segment.bytes().subspan(8 * round, 8), data);
       const auto ended = pair.user.jetty.wait(patience);
@@ -40,9 +43,8 @@ TEST_CASE("a small work on mapped memory has ended when post returns, and comple
       CHECK(ended[0].tag == round);
       CHECK(same(pair.owner.segment.bytes().subspan(8 * round, 8), data));
     }
-    // Passes do the others.
-    CHECK(in_place >= 60);
-    std::array<Completion, 1> more;
+    // Passes do the others: the service thread, if it is the one that has the token.
+    if (threads != Threads::served) CHECK(in_place > 0);
     CHECK(pair.user.jetty.poll(more) == 0);
     CHECK(pair.user.device.stats().value().copied == 65);
   }
@@ -73,9 +75,12 @@ TEST_CASE("of works that are posted together, those before the first large one e
   }
 }
 
-// Nothing but the copy itself wakes the thread that waits.
+// Nothing but the copy itself wakes the thread that waits. Without a descriptor, a thread that is
+// not woken looks again after 100 ms.
 TEST_CASE("a copy in post wakes the thread that waits for its completion") {
   constexpr uint64_t rounds = 3000;
+  constexpr uint64_t most_late = 10;  // if the machine is busy
+  const auto data = bytes_like(8, 1);
   for (const Threads threads : all_modes) {
     for (const bool at_descriptor : {false, true}) {
       if (at_descriptor && threads == Threads::inlined) continue;
@@ -85,16 +90,18 @@ TEST_CASE("a copy in post wakes the thread that waits for its completion") {
       std::atomic<uint64_t> taken = 0;
       std::atomic<bool> lost = false;
       std::thread poster([&] {
-        const auto data = bytes_like(8, 1);
         for (uint64_t round = 0; round < rounds && !lost; ++round) {
           while (taken < round && !lost) std::this_thread::yield();
-          // Longer and longer, so that the waiting thread is met at each step of falling asleep.
+          // So that the waiting thread is met while it looks, while it falls asleep, and asleep.
+          if (round % 32 == 0) std::this_thread::sleep_for(5us * (round % 128));
           for (uint64_t pause = round % 64; pause > 0; --pause) (void)taken.load();
           if (jetty.post(write(data, pair.there)) != 1) lost = true;
         }
       });
+      uint64_t late = 0;
       for (uint64_t seen = 0; seen < rounds && !lost; taken = seen) {
         std::array<Completion, 4> out;
+        const auto begin = std::chrono::steady_clock::now();
         size_t some = at_descriptor ? jetty.poll(out) : jetty.wait(patience).size();
         if (at_descriptor && some == 0) {
           if (jetty.arm() && !readable(descriptor)) lost = true;
@@ -102,9 +109,11 @@ TEST_CASE("a copy in post wakes the thread that waits for its completion") {
         }
         if (some > 1 || (some == 0 && !at_descriptor)) lost = true;
         seen += some;
+        late += std::chrono::steady_clock::now() - begin > 50ms;
       }
       poster.join();
       CHECK_FALSE(lost);
+      CHECK(late <= most_late);
     }
   }
 }
@@ -126,6 +135,26 @@ TEST_CASE("a thread whose works are all copied still receives messages") {
     received = one[0].operation == Operation::receive;
   }
   CHECK(received);
+  CHECK(same(inbox, data));
+}
+
+TEST_CASE("a thread that posts rarely, and finds each work copied, still runs its device") {
+  InPlace pair(Threads::inlined);
+  const RemoteJetty told = pair.owner.device.import(pair.user.line()).value().jetty;
+  std::array<std::byte, 8> inbox{};
+  REQUIRE(pair.user.jetty.receive(inbox, 3));
+  const auto data = bytes_like(8, 4);
+  for (int i = 0; i < 8; ++i) REQUIRE(run_one(pair.user.jetty, write(data, pair.there)).ok());
+  REQUIRE(pair.owner.jetty.post(send(data, told)) == 1);
+  unsigned posts = 0;
+  for (bool received = false; !received;) {
+    REQUIRE(++posts <= 4);
+    std::this_thread::sleep_for(20ms);
+    REQUIRE(pair.user.jetty.post(write(data, pair.there)) == 1);
+    for (const Completion& one : pair.user.jetty.wait(patience)) {
+      received = received || one.operation == Operation::receive;
+    }
+  }
   CHECK(same(inbox, data));
 }
 

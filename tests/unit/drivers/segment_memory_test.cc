@@ -165,10 +165,18 @@ TEST_CASE("a segment that was held is prepared: further uses see what a hold wou
   CHECK(two.prepared.take(two.range(0, 8)) == at - 100);
   two.prepared.lane.let_go();
 
-  // Nor does one begin once the owner's device is over.
+  // Nor does one begin once one of the two devices is over. If it is the copier's, the hold may be
+  // that of another device already, and is not touched.
   Intruder intruder(two.file);
+  auto& own = intruder.slot(two.slot);
+  ++own.record.generation;
+  own.hold.segment = 7;
+  CHECK(two.prepared.take(two.range(0, 8)) == nullptr);
+  CHECK(own.hold.segment == 7);
+  --own.record.generation;
   ++intruder.slot(two.own).record.generation;
   CHECK(two.prepared.take(two.range(0, 8)) == nullptr);
+  CHECK(own.hold.segment == 0);
 }
 
 TEST_CASE("adding a second token does not affect the holder of the memory") {

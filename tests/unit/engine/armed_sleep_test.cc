@@ -84,7 +84,7 @@ struct ArmedParts {
   Engine engine{std::move(owned), idle_settings(), std::make_unique<SeededEntropy>(1)};
   Waker waker{engine.port(), nullptr, not_driven};
   Keeper keeper;
-  Passes passes{engine, waker, nullptr};
+  Passes passes{engine, waker, nullptr, true};
   DescriptorSleep descriptors{engine, passes, waker, keeper};
   ServiceThread service{passes, waker, keeper, descriptors};
 };

@@ -32,7 +32,7 @@ struct Parts {
   Engine engine{std::make_unique<IdlePort>(), idle_settings(), std::make_unique<SeededEntropy>(1)};
   Waker waker{engine.port(), nullptr, not_driven};
   Keeper keeper;
-  Passes passes{engine, waker, nullptr};
+  Passes passes{engine, waker, nullptr, true};
   DescriptorSleep descriptors{engine, passes, waker, keeper};
   ServiceThread service{passes, waker, keeper, descriptors};
   ControlCalls calls{engine, passes, waker, nullptr};
