@@ -13,7 +13,6 @@ import textwrap
 from cases import LATENCY, RATE
 from programs import CURE, CURES, first_line
 
-BEGIN, END = "<!-- bench/compare: begin -->", "<!-- bench/compare: end -->"
 
 
 # ---- figures
@@ -212,9 +211,25 @@ def missing_text(program):
                                                                     CURES.get(program, CURE))
 
 
+def vendor():
+    """Returns the name of the vendor of this processor."""
+    with open("/proc/cpuinfo") as file:
+        cpuinfo = file.read()
+    for name, known in (("Intel", "GenuineIntel"), ("AMD", "AuthenticAMD")):
+        if known in cpuinfo:
+            return name
+    return platform.machine()
+
+
+def marks():
+    """Returns the lines of a page between which the figures of such processors are."""
+    return tuple("<!-- bench/compare, %s: %s -->" % (vendor(), which) for which in ("begin", "end"))
+
+
 def put_into(page, text):
     """Returns the page with `text` between its two marks, or None if a mark is missing."""
-    begin, end = page.find(BEGIN), page.find(END)
+    before, after = marks()
+    begin, end = page.find(before), page.find(after)
     if begin < 0 or end < begin:
         return None
-    return page[:begin + len(BEGIN)] + "\n" + text + page[end:]
+    return page[:begin + len(before)] + "\n" + text + page[end:]

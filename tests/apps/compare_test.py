@@ -218,9 +218,9 @@ def test_bounds():
 
 
 def test_page():
-    page = "a\n%s\nold\n%s\nb\n" % (report.BEGIN, report.END)
+    page = "a\n%s\nold\n%s\nb\n" % report.marks()
     assert report.put_into(page, "new\n") == page.replace("old", "new")
-    for bad in ("", report.BEGIN, report.END + report.BEGIN):
+    for bad in ("", report.marks()[0], "".join(reversed(report.marks()))):
         assert report.put_into(bad, "new\n") is None
 
 
@@ -298,12 +298,12 @@ class Place:
 def test_a_whole_run(folder):
     place = Place(folder, "urma_perf", "ucx_perftest", "fi_pingpong")
     page, figures = place.folder / "page.md", place.folder / "figures.json"
-    page.write_text("x\n%s\n%s\ny\n" % (report.BEGIN, report.END))
+    page.write_text("x\n%s\n%s\ny\n" % report.marks())
     code, out, err = place.run("--into", page, "--json", figures)
     assert code == 0, (out, err)
     assert "| send 8 B, half round trip | 0.300 us | 0.200 us | a ring | 1.50 (1.50..1.50)" in out
     assert "| UCX uct posix am_lat short | 355 us |" in out
-    assert page.read_text() == "x\n%s\n%s%s\ny\n" % (report.BEGIN, out, report.END)
+    assert page.read_text() == "x\n%s\n%s%s\ny\n" % (report.marks()[0], out, report.marks()[1])
     whole = json.loads(figures.read_text())
     assert whole["schema"] == "urma_compare/1" and whole["rounds"] == 2
     # Each program has run once in each round.
