@@ -163,13 +163,14 @@ bool Engine::catch_up(Time now) {
   return batches > 0;
 }
 
-bool Engine::copy_posted(uint32_t index) {
+bool Engine::copy_posted(uint32_t index, uint32_t& budget) {
   if (!transactions_.jetties().live(index)) return false;
   jetty::Jetty& jetty = transactions_.jetties().at(index);
   jetty::Initiator& initiator = transactions_.initiator();
-  if (!initiator.watches_peer(jetty) || initiator.copy_posted(jetty, works_per_pass) == 0) {
-    return false;
-  }
+  if (!initiator.watches_peer(jetty)) return false;
+  const uint32_t copied = initiator.copy_posted(jetty, budget);
+  if (copied == 0) return false;
+  budget -= copied;
   kick_ = transactions_.jetties().wake() || kick_;
   return jetty.queues->jfs().waiting() == 0;
 }

@@ -8,10 +8,10 @@ namespace urma::engine {
 namespace {
 
 constexpr uint32_t passes_per_clock = 4;
-// Others wait for what only passes do. So this many posts at most follow one another without a
-// pass, and only while one comes within this time of another.
-constexpr uint32_t copies_per_pass = 32;
-constexpr Duration copy_pace = std::chrono::microseconds(2);
+// Others wait for what only passes do. So this many works at most are copied without a pass, and
+// only while one comes within this time of another.
+constexpr uint32_t copies_per_pass = 256;
+constexpr Duration copy_pace = std::chrono::nanoseconds(500);
 
 }  // namespace
 
@@ -101,9 +101,10 @@ void Passes::report(Time machine) {
 }
 
 void Passes::plan_copies(Time machine) {
-  const bool follow = machine - ran_at_ <= (copies_ + 1) * copy_pace;
+  const uint64_t works = engine_.transactions().initiator().counters().works;
+  const bool follow = machine - ran_at_ <= (works - works_ + 1) * copy_pace;
   copies_left_ = follow ? copies_per_pass : 0;
-  copies_ = 0;
+  works_ = works;
   if (unattended_ && clock_ == nullptr && machine != ran_at_) tick_ = read_coarse_clock();
   ran_at_ = machine;
 }
@@ -119,11 +120,8 @@ bool Passes::time_stands() const {
 bool Passes::copy_posted(uint32_t jetty) {
   if (!token_.take()) return false;
   const bool counted = !reporting_ || report_at_ != never;
-  const bool copied = counted && copies_left_ > 0 && time_stands() && engine_.copy_posted(jetty);
-  if (copied) {
-    --copies_left_;
-    ++copies_;
-  }
+  const bool may = counted && copies_left_ > 0 && time_stands();
+  const bool copied = may && engine_.copy_posted(jetty, copies_left_);
   const bool rouse = engine_.take_kick();
   token_.drop();
   if (rouse) waker_.wake();

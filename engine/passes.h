@@ -92,8 +92,8 @@ class Passes {
   const bool arms_;
   Time machine_time_{};
   uint32_t passes_since_clock_ = 0;
-  uint32_t copies_left_ = 0;  // calls of copy_posted that may precede the next pass
-  uint32_t copies_ = 0;       // calls since the last pass
+  uint32_t copies_left_ = 0;  // works that may be copied before the next pass
+  uint64_t works_ = 0;        // so far, at the last pass
   Time ran_at_{};             // the last pass, in the machine's time
   Time tick_{};               // and as read_coarse_clock says
   EngineTime time_;
