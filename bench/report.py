@@ -146,21 +146,21 @@ def chosen(line):
     return found.group(1) if found else line
 
 
-def machine():
+def processor(name):
+    """Returns this field of /proc/cpuinfo."""
     with open("/proc/cpuinfo") as file:
-        cpuinfo = file.read()
+        found = re.search(r"^%s\s*: (.*)$" % name, file.read(), re.MULTILINE)
+    return found.group(1) if found else "unknown"
 
-    def field(name):
-        found = re.search(r"^%s\s*: (.*)$" % name, cpuinfo, re.MULTILINE)
-        return found.group(1) if found else "unknown"
 
+def machine():
     here = os.path.dirname(os.path.abspath(__file__))
     pages = "/sys/kernel/mm/transparent_hugepage/"
     return {
         "processor": "%s, family %s, model %s, %s MHz, cache %s" % tuple(map(
-            field, ("model name", "cpu family", "model", "cpu MHz", "cache size"))),
+            processor, ("model name", "cpu family", "model", "cpu MHz", "cache size"))),
         "processors": os.cpu_count(),
-        "virtual machine": "hypervisor" in field("flags").split(),
+        "virtual machine": "hypervisor" in processor("flags").split(),
         "kernel": platform.release(),
         "huge pages": "%s, of shared memory %s" % tuple(
             chosen(first_line(pages + name)) for name in ("enabled", "shmem_enabled")),
@@ -211,19 +211,11 @@ def missing_text(program):
                                                                     CURES.get(program, CURE))
 
 
-def vendor():
-    """Returns the name of the vendor of this processor."""
-    with open("/proc/cpuinfo") as file:
-        cpuinfo = file.read()
-    for name, known in (("Intel", "GenuineIntel"), ("AMD", "AuthenticAMD")):
-        if known in cpuinfo:
-            return name
-    return platform.machine()
-
-
 def marks():
-    """Returns the lines of a page between which the figures of such processors are."""
-    return tuple("<!-- bench/compare, %s: %s -->" % (vendor(), which) for which in ("begin", "end"))
+    """Returns the lines of a page between which the figures of this processor's vendor are."""
+    known = {"GenuineIntel": "Intel", "AuthenticAMD": "AMD"}
+    vendor = known.get(processor("vendor_id"), platform.machine())
+    return tuple("<!-- bench/compare, %s: %s -->" % (vendor, which) for which in ("begin", "end"))
 
 
 def put_into(page, text):
