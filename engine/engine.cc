@@ -168,7 +168,7 @@ bool Engine::copy_posted(uint32_t index, uint32_t& budget) {
   jetty::Jetty& jetty = transactions_.jetties().at(index);
   jetty::Initiator& initiator = transactions_.initiator();
   if (!initiator.watches_peer(jetty)) return false;
-  const uint32_t copied = initiator.copy_posted(jetty, budget);
+  const uint32_t copied = initiator.copy_posted(jetty, std::min(budget, works_per_pass));
   if (copied == 0) return false;
   budget -= copied;
   kick_ = transactions_.jetties().wake() || kick_;

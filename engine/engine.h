@@ -54,9 +54,9 @@ class Engine {
   // Returns whether something was posted or commanded since the last pass. Called by any thread
   // that has executed a full fence.
   bool has_work() const { return dirty_.any() || commands_.arrived(); }
-  // Copies the works that were just posted to this Jetty immediately, and shows their completions.
-  // Takes the number of these works from `budget`. Returns false if some work is left, for which
-  // the caller marks the Jetty.
+  // Copies the works that were just posted to this Jetty immediately, and shows their completions:
+  // at most `budget` works, from which it subtracts them, and no more than a pass takes. Returns
+  // false if some work is left, for which the caller marks the Jetty.
   bool copy_posted(uint32_t jetty, uint32_t& budget);
   // Sends the work that was just posted to this Jetty immediately, if nothing else waits. The
   // engine records the work afterwards, in `take_sent_ahead`. Returns false if it was not sent: the

@@ -46,6 +46,7 @@ class Lane {
     return copy(data.data(), lane_.base + offset, data.size(), Status::remote_access);
   }
   Status operate(const jetty::AtomicCall& call, uint64_t offset, uint64_t& previous) {
+    // Counters are the most frequent atomics, so they take no call.
     const bool common = call.what == Atomic::fetch_add && call.bytes == sizeof(uint64_t);
     if (!common || !allows(Rights::atomic, offset, sizeof(uint64_t))) [[unlikely]]
       return operate_any(call, offset, previous);
@@ -71,7 +72,7 @@ class Lane {
   // does not move it.
   [[gnu::cold]] Status take_again();
 
-  // Copies in one use. Returns `if_closed` if the segment was closed meanwhile.
+  // Copies. Returns `if_closed` if the segment was closed meanwhile. One word takes no call.
   Status copy(std::byte* to, const std::byte* from, size_t bytes, Status if_closed) {
     if (bytes == sizeof(uint64_t) && lane_.take()) [[likely]] {
       copy_shared(to, from, sizeof(uint64_t));

@@ -8,8 +8,8 @@ namespace urma::engine {
 namespace {
 
 constexpr uint32_t passes_per_clock = 4;
-// Others wait for what only passes do. So this many works at most are copied without a pass, and
-// only while one comes within this time of another.
+// Peers and deadlines wait for passes. So at most this many works are copied between two passes,
+// and only while they follow one another within this time.
 constexpr uint32_t copies_per_pass = 256;
 constexpr Duration copy_pace = std::chrono::nanoseconds(500);
 
@@ -109,9 +109,9 @@ void Passes::plan_copies(Time machine) {
   ran_at_ = machine;
 }
 
-// Returns whether next to no time has passed since the last pass. If posts become rare suddenly, a
-// service thread runs the passes that deadlines and peers need.
-bool Passes::time_stands() const {
+// Posts may have become rare since the last pass. Then a service thread runs the passes that peers
+// and deadlines need; if there is none, the next post does as soon as the clock has advanced.
+bool Passes::pass_may_wait() const {
   if (clock_ != nullptr) return clock_->now() == ran_at_;
   return !unattended_ || read_coarse_clock() == tick_;
 }
@@ -120,7 +120,7 @@ bool Passes::time_stands() const {
 bool Passes::copy_posted(uint32_t jetty) {
   if (!token_.take()) return false;
   const bool counted = !reporting_ || report_at_ != never;
-  const bool may = counted && copies_left_ > 0 && time_stands();
+  const bool may = counted && copies_left_ > 0 && pass_may_wait();
   const bool copied = may && engine_.copy_posted(jetty, copies_left_);
   const bool rouse = engine_.take_kick();
   token_.drop();

@@ -20,8 +20,7 @@ namespace urma::engine {
 class Passes {
  public:
   // This object owns none of these, and all of them outlive it. `clock`: the clock of a simulation,
-  // else null.
-  // `unattended`: no service thread runs a pass when the application runs none.
+  // else null. `unattended`: no service thread runs a pass when the application runs none.
   Passes(Engine& engine, Waker& waker, drivers::VirtualClock* clock, bool unattended)
       : engine_(engine),
         waker_(waker),
@@ -81,7 +80,7 @@ class Passes {
   [[gnu::cold]] void disarm();
   Time machine_time(const jetty::Jfc* polled);
   void plan_copies(Time machine);
-  bool time_stands() const;
+  bool pass_may_wait() const;
   [[gnu::cold]] void report(Time machine);
 
   Engine& engine_;

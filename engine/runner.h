@@ -63,8 +63,8 @@ class Runner final : public drivers::VirtualClock::Driven {
 
   // ---- the data path; any thread
 
-  // Works have been posted to this Jetty. `mapped`: the first of them is a copy to or from mapped
-  // memory, as far as the work tells.
+  // Works have been posted to this Jetty. `mapped`: the first of them names mapped memory, so that
+  // it may be a plain copy.
   void posted(uint32_t jetty, bool mapped) {
     if (mapped && passes_.copy_posted(jetty)) return;
     if (passes_.expects_post() && passes_.send_ahead(jetty, keeper_)) return;

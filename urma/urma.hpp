@@ -307,8 +307,9 @@ class URMA_API Jetty {
   // when no berth (JettyOptions::berths) is vacant any longer: poll, then post the rest. The last
   // vacant berth takes only a signalled work. Each accepted work completes exactly once. The
   // library borrows the buffers of a work until its completion is polled; those of inline data only
-  // until this call returns. Works are sent when the device is next run (see Threads); small
-  // replies over shared memory are sent immediately. Never blocks. Returns 0 after close and in a
+  // until this call returns. Works are sent when the device is next run (see Threads), but
+  // this call sends small replies over shared memory, and executes small works on mapped memory, if
+  // no earlier work of the Jetty is outstanding. Never blocks. Returns 0 after close and in a
   // forked child.
   [[nodiscard]] size_t post(std::span<const Work> works);
   [[nodiscard]] size_t post(const Work& work) { return post(std::span(&work, 1)); }

@@ -59,9 +59,9 @@ struct MappedLane {
   void end() const { hold->store(0, std::memory_order_release); }
 };
 
-// A segment that was held before, as the thread that runs the engine uses it again. The work's
-// token is compared with the one that was valid then; the segment is closed before its tokens
-// change.
+// A segment that the medium has let a flow use: the thread that runs the engine uses it again
+// without asking the medium. The token that was valid then is valid now, because a segment is
+// closed before a token of it ends.
 struct PreparedSegment {
   MappedLane lane;
   uint64_t address = 0;  // of the segment's first byte, in the owner's address space

@@ -32,8 +32,8 @@ class Ways {
   // medium does not map it or access is not allowed: the caller then sends a packet, whose answer
   // says whether access is allowed. Before the owner revokes held memory it waits, but not for
   // long: so the caller holds one range at a time and calls `let_go` soon. `let_go` returns false
-  // if the memory was revoked meanwhile: then the copied bytes may have no effect. `prepared` does
-  // the same from now on, for this segment, if the medium keeps it mapped.
+  // if the memory was revoked meanwhile: then the copied bytes may have no effect. If the medium
+  // keeps the segment mapped, it sets `prepared`, by which further parts of it can be used.
   virtual std::byte* hold(uint32_t, const MemoryRange&, PreparedSegment&) { return nullptr; }
   virtual bool let_go() { return true; }
 

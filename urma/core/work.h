@@ -94,8 +94,8 @@ struct Work {
   TokenId notify_token_id{};           // of the segment in which the notification is stored
   TokenValue notify_token{};           // of that segment
 
-  // Each member is set once, here: compilers would clear a whole work by a string instruction,
-  // which takes longer than filling it.
+  // The constructors are for the functions below. They set each member once; otherwise compilers
+  // clear a whole work by a string instruction, which takes longer than filling it.
   Work() = default;
   Work(Operation what, const Buffer& memory, const RemoteSegment& there, uint64_t at)
       : operation(what), buffer(memory), segment(there), offset(at) {}
