@@ -2,17 +2,17 @@
 
 namespace urma::ordering {
 
-void CompleteGate::posted(uint16_t berth, bool signalled, bool ordered) {
-  const unsigned is =
-      (signalled ? 0u : unsigned{unsignalled}) | (ordered ? unsigned{in_order} : 0u);
-  slots_[berth] = {
-      .number = posted_++, .previous = newest_, .next = none, .is = static_cast<uint8_t>(is)};
+void CompleteGate::link(uint16_t berth, unsigned is) {
+  slots_[berth] = {.number = posted_++,
+                   .previous = newest_,
+                   .next = none,
+                   .is = static_cast<uint8_t>(is | linked)};
   (newest_ != none ? slots_[newest_].next : oldest_) = berth;
   newest_ = berth;
   if (gate_ == none && is != 0) gate_ = berth;
 }
 
-bool CompleteGate::done(uint16_t berth, bool failed) {
+bool CompleteGate::linked_done(uint16_t berth, bool failed) {
   Slot& slot = slots_[berth];
   const bool shows = (slot.is & unsignalled) == 0 || failed;
   const bool behind = gate_ != none && slot.number > slots_[gate_].number;
@@ -30,7 +30,7 @@ bool CompleteGate::done(uint16_t berth, bool failed) {
   return shows;
 }
 
-std::optional<uint16_t> CompleteGate::next_released() {
+std::optional<uint16_t> CompleteGate::next_withheld() {
   while (release_ != gate_ && release_ != none) {
     const uint16_t berth = release_;
     release_ = slots_[berth].next;

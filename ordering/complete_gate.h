@@ -17,8 +17,8 @@ class CompleteGate {
   static constexpr uint16_t none = UINT16_MAX;
 
   struct Slot {
-    uint64_t number;    // in post order
-    uint16_t previous;  // neighbours among the works not shown yet, in post order
+    uint64_t number;    // in post order; this and the next two only if the slot is linked
+    uint16_t previous;  // neighbours among the linked works not shown yet, in post order
     uint16_t next;
     uint8_t is;  // a set of Mark
   };
@@ -27,23 +27,40 @@ class CompleteGate {
   explicit CompleteGate(Slot* slots) : slots_(slots) {}
 
   // Reports that the next work of the queue was posted.
-  void posted(uint16_t berth, bool signalled, bool ordered = false);
+  void posted(uint16_t berth, bool signalled, bool ordered = false) {
+    const unsigned is =
+        (signalled ? 0u : unsigned{unsignalled}) | (ordered ? unsigned{in_order} : 0u);
+    // Most queues have signalled works only. As long as no open work blocks, such a work can
+    // neither be withheld nor withhold another.
+    if (gate_ == none && is == 0) {
+      slots_[berth].is = 0;
+    } else {
+      link(berth, is);
+    }
+  }
 
   // Reports that a work is done. Returns true if its completion is to be shown now; false if it is
   // withheld, or if the work, unsignalled and successful, has none.
-  bool done(uint16_t berth, bool failed);
+  bool done(uint16_t berth, bool failed) {
+    return (slots_[berth].is & linked) == 0 || linked_done(berth, failed);
+  }
 
   // Returns a withheld completion that is to be shown now. To be called after `done` until it
   // returns nothing.
-  std::optional<uint16_t> next_released();
+  std::optional<uint16_t> next_released() {
+    return release_ == none ? std::nullopt : next_withheld();
+  }
 
  private:
-  enum Mark : uint8_t { withheld = 1, unsignalled = 2, in_order = 4 };
+  enum Mark : uint8_t { withheld = 1, unsignalled = 2, in_order = 4, linked = 8 };
 
   bool blocks(const Slot& slot) const {
     return (slot.is & (unsignalled | in_order)) != 0 && (slot.is & withheld) == 0;
   }
 
+  void link(uint16_t berth, unsigned is);
+  bool linked_done(uint16_t berth, bool failed);
+  std::optional<uint16_t> next_withheld();
   void remove(uint16_t berth);
 
   Slot* slots_;
