@@ -166,9 +166,8 @@ bool Engine::catch_up(Time now) {
 bool Engine::copy_posted(uint32_t index, uint32_t& budget) {
   if (!transactions_.jetties().live(index)) return false;
   jetty::Jetty& jetty = transactions_.jetties().at(index);
-  jetty::Initiator& initiator = transactions_.initiator();
-  if (!initiator.watches_peer(jetty)) return false;
-  const uint32_t copied = initiator.copy_posted(jetty, std::min(budget, works_per_pass));
+  const uint32_t copied =
+      transactions_.initiator().copy_posted(jetty, std::min(budget, works_per_pass));
   if (copied == 0) return false;
   budget -= copied;
   kick_ = transactions_.jetties().wake() || kick_;

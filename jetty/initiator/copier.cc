@@ -43,11 +43,11 @@ class Copier::Use {
   bool prepared_;
 };
 
-uint32_t Copier::copy(Flow& flow, Jfs& jfs, uint16_t lease, uint32_t from,
-                      transport::Channel& channel) {
+uint32_t Copier::copy_mapped(Flow& flow, Jfs& jfs, uint16_t lease, uint32_t from,
+                             transport::Channel& channel) {
   const Berth& berth = jfs.berth(lease);
   const uint32_t bytes = std::min(berth.bytes - from, slice_bytes);
-  if (berth.operation == Operation::send || bytes == 0) return 0;
+  if (bytes == 0) return 0;
   if (notifies(berth) && berth.bytes <= most_beside_headers) return 0;
   Use use(flow, channel,
           {.address = berth.address + from,

@@ -19,7 +19,9 @@ class Copier {
   // Copies the slice of a work that begins at `from`, or executes the atomic. Returns its bytes, or
   // 0 if it must be sent in packets, whose answer says why. The last part of a notifying write is
   // sent in a packet anyway, after its data. `flow`: towards the peer of this channel.
-  uint32_t copy(Flow& flow, Jfs& jfs, uint16_t lease, uint32_t from, transport::Channel& channel);
+  uint32_t copy(Flow& flow, Jfs& jfs, uint16_t lease, uint32_t from, transport::Channel& channel) {
+    return is_mapped(jfs.berth(lease)) ? copy_mapped(flow, jfs, lease, from, channel) : 0;
+  }
 
   // Works of at least this many bytes are copied past the caches.
   void copy_past_caches_from(uint64_t bytes) { past_caches_from_ = bytes; }
@@ -28,6 +30,8 @@ class Copier {
  private:
   class Use;
 
+  uint32_t copy_mapped(Flow& flow, Jfs& jfs, uint16_t lease, uint32_t from,
+                       transport::Channel& channel);
   uint32_t copy_data(const Berth& berth, std::span<const Piece> pieces, uint32_t from, Use& use,
                      uint32_t bytes);
   uint32_t operate(Jfs& jfs, uint16_t lease, Use& use);

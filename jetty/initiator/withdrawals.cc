@@ -1,59 +1,61 @@
-// Ends works without an answer: cancelled ones, and those that timed out.
+#include "jetty/initiator/withdrawals.h"
 
 #include <algorithm>
-
-#include "base/assert.h"
-#include "jetty/initiator/initiator.h"
 
 namespace urma::jetty {
 namespace {
 
 // A cancelled work completes after this time at the latest, whether or not its outcome is known.
 constexpr Duration withdrawal_limit = std::chrono::milliseconds(8);
-constexpr size_t timers_at_a_time = 64;
 
 }  // namespace
 
-// ---- cancelled works
+Withdrawals::Withdrawals(const InitiatorCommon& common, const SliceEvents::Uses& uses,
+                         SliceEvents& events)
+    : peers_(common.peers),
+      counters_(common.counters),
+      flows_(uses.flows),
+      slices_(uses.slices),
+      works_(uses.works),
+      events_(events) {}
 
-// Returns false if the work was cancelled before.
-bool Initiator::cancel(WorkState& work, Time now) {
-  if (work.cancelled) return false;
-  work.cancelled = true;
-  work.cancelled_at = now;
-  return true;
+void Withdrawals::flush(Jetty& jetty, Time now) {
+  OpenWorks::cancel_all(jetty, now);
+  end_cancelled(jetty, now);
 }
 
-void Initiator::flush(Jetty& jetty, Time now) {
+void Withdrawals::flush_memory(Jetty& jetty, const std::byte* base, uint64_t bytes, Time now) {
+  bool any = false;
   for (uint16_t i = jetty.oldest; i != Queues::none; i = jetty.works[i].newer) {
-    cancel(jetty.works[i], now);
+    const bool uses = overlaps(jetty.queues->jfs().pieces(i), base, bytes);
+    any = (uses && OpenWorks::cancel(jetty.works[i], now)) || any;
   }
-  sweep_jetty(jetty, now);
+  if (any) end_cancelled(jetty, now);
 }
 
 // Applies cancellations that are recorded in the works of a Jetty to their slices, in one walk.
-void Initiator::sweep_jetty(Jetty& jetty, Time now) {
+void Withdrawals::end_cancelled(Jetty& jetty, Time now) {
   if (jetty.gated) end_held(jetty, now);
   for (uint32_t i = jetty.first_flow; i != Flow::none;) {
     Flow& flow = flows_.at(i);
     i = flow.next_of_jetty;
-    sweep(flow, now);
+    end_in_flow(flow, now);
   }
   if (jetty.oldest != Queues::none) {
-    jetty_timers_.arm_no_later(jetties_.index_of(jetty), now + withdrawal_limit);
+    works_.look_no_later(jetty, now + withdrawal_limit);
   }
 }
 
 // Returns the event that ends a cancelled work: `unreachable` if it timed out without a channel.
-SliceEvent Initiator::cancellation(const Flow& flow, const WorkState& work, SliceState state) {
+SliceEvent Withdrawals::cancellation(const Flow& flow, const WorkState& work, SliceState state) {
   const PeerState* peer = peers_.find(flow.peer);
   const bool no_channel = peer == nullptr || peer->channel == nullptr ||
                           (state == SliceState::held && peer->channel->silent());
   return work.timed_out && no_channel ? SliceEvent::unreachable : SliceEvent::cancel;
 }
 
-void Initiator::sweep(Flow& flow, Time now) {
-  Jetty& jetty = jetties_.at(flow.jetty);
+void Withdrawals::end_in_flow(Flow& flow, Time now) {
+  Jetty& jetty = flows_.jetty_of(flow);
   clear_line(flow, SliceEvent::cancel, true, now);
   for (uint32_t s = flow.first_slice; s != Slice::none;) {
     Slice& slice = slices_.at(s);
@@ -61,75 +63,49 @@ void Initiator::sweep(Flow& flow, Time now) {
     if (slice.is_tombstone()) continue;
     const WorkState& work = jetty.works[slice.berth];
     if (work.overdue) {
-      apply(slice, SliceEvent::overdue, now);
+      events_.apply(slice, SliceEvent::overdue, now);
     } else if (work.cancelled) {
-      apply(slice, cancellation(flow, work, slice.state), now);
+      events_.apply(slice, cancellation(flow, work, slice.state), now);
     }
   }
 }
 
-void Initiator::flush_memory(const std::byte* base, uint64_t bytes, Time now) {
-  jetties_.for_each([&](Jetty& jetty) {
-    if (jetty.ordering.mode == ServiceMode::unreliable) {
-      return flush_datagrams(jetty, base, bytes, now);
-    }
-    bool any = false;
-    for (uint16_t i = jetty.oldest; i != Queues::none; i = jetty.works[i].newer) {
-      const bool uses = overlaps(jetty.queues->jfs().pieces(i), base, bytes);
-      any = (uses && cancel(jetty.works[i], now)) || any;
-    }
-    if (any) sweep_jetty(jetty, now);
-  });
-}
-
-bool Initiator::using_memory(const std::byte* base, uint64_t bytes) {
-  bool any = false;
-  jetties_.for_each([&](Jetty& jetty) {
-    for (uint16_t i = jetty.oldest; i != Queues::none && !any; i = jetty.works[i].newer) {
-      any = overlaps(jetty.queues->jfs().pieces(i), base, bytes);
-    }
-  });
-  return any;
-}
-
-void Initiator::detach(Jetty& jetty) {
-  URMA_ASSERT(jetty.outstanding == 0, "a Jetty is destroyed only after its works have ended");
-  for (uint32_t i = jetty.first_flow; i != Flow::none;) {
-    Flow& flow = flows_.at(i);
-    i = flow.next_of_jetty;
-    flow.jetty = flow.next_of_jetty = Flow::none;
+// Ends works that were cancelled before they began.
+void Withdrawals::end_held(Jetty& jetty, Time now) {
+  for (uint16_t i = jetty.oldest; i != Queues::none;) {
+    const uint16_t lease = i;
+    WorkState& work = jetty.works[lease];
+    i = work.newer;
+    if (work.held && work.cancelled) works_.finish(jetty, lease, Status::flushed, false, now);
   }
-  jetty.first_flow = Flow::none;
-  jetty_timers_.disarm(jetties_.index_of(jetty));
 }
 
-// ---- time
-
-void Initiator::handle_timers(Time now) {
-  std::array<uint32_t, timers_at_a_time> due;
-  const size_t slices = slice_timers_.poll(now, due);
-  for (const uint32_t index : std::span(due).first(slices)) {
-    if (!slices_.live(index)) continue;
-    Slice& slice = slices_.at(index);
-    if (slice.is_tombstone()) {
-      report_again(slice, now);
+// Ends the works in line: all of them, or only the cancelled ones.
+void Withdrawals::clear_line(Flow& flow, SliceEvent event, bool only_cancelled, Time now) {
+  if (flow.jetty == Flow::none) return;
+  Jetty& jetty = flows_.jetty_of(flow);
+  uint16_t lease = flow.first_to_cut;
+  flow.first_to_cut = flow.last_to_cut = Queues::none;
+  while (lease != Queues::none) {
+    WorkState& work = jetty.works[lease];
+    const uint16_t next = work.next_to_cut;
+    work.in_line = false;
+    if (only_cancelled && !work.cancelled) {
+      flows_.put_in_line(flow, jetty, lease, false);
     } else {
-      apply(slice, SliceEvent::due, now);
+      const bool asked = event == SliceEvent::cancel;
+      const SliceEvent end = asked ? cancellation(flow, work, SliceState::held) : event;
+      works_.give_up_rest(jetty, lease, step(SliceState::held, end, false).status, now);
     }
-  }
-  const size_t jetties = jetty_timers_.poll(now, due);
-  for (const uint32_t index : std::span(due).first(jetties)) {
-    if (jetties_.live(index)) check_deadline(jetties_.at(index), now);
+    lease = next;
   }
 }
 
-Time Initiator::next_deadline() const {
-  return std::min(jetty_timers_.next_deadline(), slice_timers_.next_deadline());
-}
+// ---- time limits
 
 // Returns when the work last made progress. Acknowledgements on its channel count as progress while
 // packets of the work are being sent.
-Time Initiator::progress_of(const Jetty& jetty, const WorkState& work) {
+Time Withdrawals::progress_of(const Jetty& jetty, const WorkState& work) {
   Time progress = work.progress;
   const Flow& flow = flows_.at(work.flow);
   // The channel and the target serve earlier works first, so answers to earlier works are progress.
@@ -152,7 +128,7 @@ Time Initiator::progress_of(const Jetty& jetty, const WorkState& work) {
 
 // Deadlines apply to the oldest work to each peer. When it times out it is cancelled, and completes
 // a little later whether or not its outcome is known. Then the next work is the oldest.
-void Initiator::check_deadline(Jetty& jetty, Time now) {
+void Withdrawals::check_deadline(Jetty& jetty, Time now) {
   ++checks_;
   Time next = never;
   bool changed = false;
@@ -170,7 +146,7 @@ void Initiator::check_deadline(Jetty& jetty, Time now) {
         continue;
       }
       ++counters_.timeouts;
-      cancel(work, now);
+      OpenWorks::cancel(work, now);
       work.timed_out = true;
       changed = true;
     } else if (!work.overdue && now >= work.cancelled_at + withdrawal_limit) {
@@ -178,9 +154,9 @@ void Initiator::check_deadline(Jetty& jetty, Time now) {
     }
     if (!work.overdue) next = std::min(next, work.cancelled_at + withdrawal_limit);
   }
-  if (changed) sweep_jetty(jetty, now);
+  if (changed) end_cancelled(jetty, now);
   if (jetty.oldest != Queues::none && next != never) {
-    jetty_timers_.arm(jetties_.index_of(jetty), std::max(next, now + TimerWheel::tick));
+    works_.look_at(jetty, std::max(next, now + TimerWheel::tick));
   }
 }
 

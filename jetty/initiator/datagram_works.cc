@@ -1,44 +1,45 @@
-// Sends the works of unreliable Jetties (UB: UNO), which complete as soon as they are sent.
+#include "jetty/initiator/datagram_works.h"
 
-#include "jetty/initiator/initiator.h"
+#include <algorithm>
+
 #include "jetty/slicer.h"
 
 namespace urma::jetty {
 
-uint32_t Initiator::take_datagrams(Jetty& jetty, uint32_t budget, Time now) {
-  Leases& berths = jetty.queues->jfs();
+DatagramWorks::DatagramWorks(const InitiatorCommon& common, OpenWorks& works)
+    : channels_(common.channels), counters_(common.counters), works_(works) {}
+
+uint32_t DatagramWorks::take(Jetty& jetty, uint32_t budget, Time now) {
+  const Leases& berths = jetty.queues->jfs();
   const uint32_t count = std::min(budget, berths.waiting());
   for (uint32_t taken = 0; taken < count; ++taken) {
-    std::optional<Status> end = send_datagram(jetty, berths.next_posted());
-    if (!end) return taken;  // the other works wait until some packets have been sent
-    end_datagram(jetty, *end, now);
+    const std::optional<Status> end = send(jetty, berths.next_posted());
+    if (!end) return taken;
+    end_next(jetty, *end, now);
   }
   return count;
 }
 
-void Initiator::end_datagram(Jetty& jetty, Status status, Time now) {
+void DatagramWorks::end_next(Jetty& jetty, Status status, Time now) {
   const uint16_t lease = jetty.queues->jfs().take_posted();
   ++counters_.works;
   jetty.works[lease] = {};
   jetty.gate.posted(lease, jetty.queues->jfs().berth(lease).signalled, jetty.ordering.in_order);
-  append(jetty, lease, now);
-  finish(jetty, lease, status, false, now);
+  works_.add(jetty, lease, now);
+  works_.finish(jetty, lease, status, false, now);
 }
 
-// The queue can only be emptied from its front, so works before the last one that uses the memory
-// are flushed, too.
-void Initiator::flush_datagrams(Jetty& jetty, const std::byte* base, uint64_t bytes, Time now) {
+void DatagramWorks::flush_memory(Jetty& jetty, const std::byte* base, uint64_t bytes, Time now) {
   const Leases& berths = jetty.queues->jfs();
   uint32_t through = 0;
   for (uint32_t i = 0, count = berths.waiting(); i < count; ++i) {
     if (overlaps(jetty.queues->jfs().pieces(berths.next_posted(i)), base, bytes)) through = i + 1;
   }
-  for (; through > 0; --through) end_datagram(jetty, Status::flushed, now);
+  for (; through > 0; --through) end_next(jetty, Status::flushed, now);
 }
 
-// Returns how the work ends, or nothing if it must wait.
-std::optional<Status> Initiator::send_datagram(const Jetty& jetty, uint16_t lease) {
-  Queues& queues = *jetty.queues;
+std::optional<Status> DatagramWorks::send(const Jetty& jetty, uint16_t lease) {
+  const Queues& queues = *jetty.queues;
   const Berth& berth = queues.jfs().berth(lease);
   if (jetty.state != JettyState::ready) return Status::flushed;
   if (berth.verdict != Status::ok) return berth.verdict;
