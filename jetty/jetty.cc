@@ -53,11 +53,8 @@ Jetty* Jetties::find(JettyId id) {
   return place == 0 ? nullptr : &slab_.at(place - 1);
 }
 
-void Jetties::complete(Jetty& jetty, const Completion& completion, uint16_t lease) {
-  Jfc* const jfc = &jetty.queues->jfc();
-  jfc->push(completion, jetty.queues.get(), lease);
-  ++completed_;
-  // Usually this queue is already in the list, near its end.
+void Jetties::note_to_wake(Jfc* jfc) {
+  // A queue that is already in the list is near its end.
   for (size_t i = to_wake_count_; i-- > 0;) {
     if (to_wake_[i] == jfc) return;
   }

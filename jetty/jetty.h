@@ -113,7 +113,14 @@ class Jetties {
 
   // Pushes a completion of this Jetty. `lease` is a berth or receive slot of this Jetty, which the
   // application gets back when the completion is polled.
-  void complete(Jetty& jetty, const Completion& completion, uint16_t lease);
+  [[gnu::always_inline]] void complete(Jetty& jetty, const Completion& completion, uint16_t lease) {
+    Jfc* const jfc = &jetty.queues->jfc();
+    jfc->push(completion, jetty.queues.get(), lease);
+    ++completed_;
+    // Usually all completions between two calls of `wake` are for one queue.
+    const bool known = to_wake_count_ > 0 && to_wake_[to_wake_count_ - 1] == jfc;
+    if (!known) note_to_wake(jfc);
+  }
   // Wakes the threads that wait for completions pushed since the last call. Returns true if one of
   // them sleeps at the engine's descriptors, where the caller must wake it.
   bool wake();
@@ -132,6 +139,7 @@ class Jetties {
 
  private:
   static void retire(Jetty& jetty);
+  void note_to_wake(Jfc* jfc);
 
   Slab<Jetty> slab_;
   RegionArray<uint32_t> by_id_;  // index + 1, or 0

@@ -80,18 +80,6 @@ void Jfc::release_retired(uint64_t polled) {
   }
 }
 
-void Jfc::push(const Completion& completion, Queues* queues, uint16_t lease) {
-  touch();
-  Lines& own = lines();
-  Entry& next = entry(own.written);
-  next.completion = completion;
-  next.queues = queues;
-  next.lease = lease;
-  next.mark.store(lap(own.written), std::memory_order_release);
-  ++own.written;
-  own.urgent |= completion.solicited || completion.status != Status::ok;
-}
-
 bool Jfc::wake() {
   // Pairs with the fences of sleeping threads: either they see the entry, or this thread sees that
   // they sleep.
@@ -108,11 +96,6 @@ bool Jfc::wake() {
   // destroyed. A sleeping thread is woken only once.
   if (sleeping == sleeping_at_descriptor || sleeping == sleeping_till_solicited) ring();
   return sleeping == sleeping_elsewhere;
-}
-
-bool Jfc::ready() const {
-  const uint64_t next = lines().read;
-  return entry(next).mark.load(std::memory_order_acquire) == lap(next);
 }
 
 size_t Jfc::poll(std::span<Completion> out) {

@@ -48,7 +48,17 @@ class Jfc : private LazyBlock {
 
   // Appends a completion. When it is polled, `lease` and the berths chained behind it are given
   // back to `queues`, which may be null.
-  void push(const Completion& completion, Queues* queues, uint16_t lease);
+  [[gnu::always_inline]] void push(const Completion& completion, Queues* queues, uint16_t lease) {
+    touch();
+    Lines& own = lines();
+    Entry& next = entry(own.written);
+    next.completion = completion;
+    next.queues = queues;
+    next.lease = lease;
+    next.mark.store(lap(own.written), std::memory_order_release);
+    ++own.written;
+    own.urgent |= completion.solicited || completion.status != Status::ok;
+  }
   // Wakes the application's thread if it sleeps. Called once per batch of pushes. Returns true if
   // the thread sleeps at the engine's descriptors instead (`sleep_elsewhere`), where the caller
   // must wake it.
@@ -70,7 +80,10 @@ class Jfc : private LazyBlock {
 
   // Takes completions, at most as many as `out` holds.
   size_t poll(std::span<Completion> out);
-  bool ready() const;
+  bool ready() const {
+    const uint64_t next = lines().read;
+    return entry(next).mark.load(std::memory_order_acquire) == lap(next);
+  }
   // Sleeps until there may be a completion, at most `limit`.
   void sleep(Duration limit);
   // Announces that the caller is about to sleep elsewhere. Returns false if it must not, because

@@ -209,10 +209,4 @@ void Jfs::polled(uint16_t lease) {
   }
 }
 
-std::span<const Piece> Jfs::pieces(uint16_t lease) const {
-  const Berth& named = berth(lease);
-  if (named.piece_count <= 1) return {&named.piece, named.piece_count};
-  return {all_pieces(lease), named.piece_count};
-}
-
 }  // namespace urma::jetty

@@ -45,7 +45,12 @@ class Jfs : public Leases {
 
   const Berth& berth(uint16_t lease) const { return begin<Berth>()[lease]; }
   // Returns the memory that the work names.
-  std::span<const Piece> pieces(uint16_t lease) const;
+  [[gnu::always_inline]] std::span<const Piece> pieces(uint16_t lease) const {
+    const Berth& named = berth(lease);
+    if (named.piece_count > 1) [[unlikely]]
+      return {all_pieces(lease), named.piece_count};
+    return {&named.piece, named.piece_count};
+  }
   const NotifyTarget& notify(uint16_t lease) const { return begin<BesideBerth>()[lease].notify; }
   const AtomicValues& values(uint16_t lease) const { return begin<BesideBerth>()[lease].atomic; }
   void fetched(uint16_t lease, uint64_t value) {

@@ -45,7 +45,7 @@ class PeerStates {
   uint32_t capacity() const { return static_cast<uint32_t>(states_.size()); }
 
   // Returns the state of a peer that the transport knows.
-  PeerState& at(PeerId id) {
+  [[gnu::always_inline]] PeerState& at(PeerId id) {
     PeerState& state = states_[id.index];
     if (!(state.id == id)) [[unlikely]]
       begin(state, id);

@@ -70,7 +70,7 @@ struct PreparedSegment {
 
   // Begins a use of this range, and returns its address here. Returns null if it is not one of this
   // segment, or the segment was closed since: `Ways::hold` then says whether it can be used.
-  std::byte* take(const MemoryRange& range) const {
+  [[gnu::always_inline]] std::byte* take(const MemoryRange& range) const {
     const uint64_t offset = range.address - address;
     const bool covered = offset <= lane.bytes && range.bytes <= lane.bytes - offset;
     if (!covered || range.id != id || range.token != token || !has(lane.rights, range.wanted)) {
