@@ -174,15 +174,16 @@ bool Engine::copy_posted(uint32_t index, uint32_t& budget) {
   return jetty.queues->jfs().waiting() == 0;
 }
 
-bool Engine::send_ahead(uint32_t index) {
-  if (ways_ == nullptr || frames_.waiting() > 0 || ready_.size() > 0 || dirty_.any()) return false;
-  return transactions_.jetties().live(index) &&
-         transactions_.initiator().send_ahead(transactions_.jetties().at(index));
+jetty::DoneAhead Engine::send_ahead(uint32_t index) {
+  const bool first =
+      ways_ != nullptr && frames_.waiting() == 0 && ready_.size() == 0 && !dirty_.any();
+  if (!first || !transactions_.jetties().live(index)) return {};
+  return transactions_.initiator().send_ahead(transactions_.jetties().at(index));
 }
 
-void Engine::take_sent_ahead(uint32_t index, Time now) {
+void Engine::take_sent_ahead(uint32_t index, const jetty::DoneAhead& done, Time now) {
   jetty::Jetty& jetty = transactions_.jetties().at(index);
-  transactions_.initiator().take(jetty, works_per_pass, now);
+  transactions_.initiator().take(jetty, works_per_pass, now, done);
   if (jetty.queues->jfs().waiting() > 0) ready_.add(index);
   ways_->notify();
   sent_ahead_ = true;

@@ -58,11 +58,11 @@ class Engine {
   // at most `budget` works, from which it subtracts them, and no more than a pass takes. Returns
   // false if some work is left, for which the caller marks the Jetty.
   bool copy_posted(uint32_t jetty, uint32_t& budget);
-  // Sends the work that was just posted to this Jetty immediately, if nothing else waits. The
-  // engine records the work afterwards, in `take_sent_ahead`. Returns false if it was not sent: the
-  // caller marks the Jetty, and the next pass sends it.
-  bool send_ahead(uint32_t jetty);
-  void take_sent_ahead(uint32_t jetty, Time now);
+  // Sends the work that was just posted to this Jetty immediately, if nothing else waits. If so,
+  // the engine records the work afterwards, in `take_sent_ahead`; if not, the caller marks the
+  // Jetty, and the next pass sends it.
+  jetty::DoneAhead send_ahead(uint32_t jetty);
+  void take_sent_ahead(uint32_t jetty, const jetty::DoneAhead& done, Time now);
   // Returns whether the application's thread that sleeps at the engine's descriptors must be woken,
   // and resets this to false.
   bool take_kick() { return std::exchange(kick_, false); }

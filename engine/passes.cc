@@ -133,17 +133,18 @@ bool Passes::copy_posted(uint32_t jetty) {
 bool Passes::send_ahead(uint32_t jetty, const Keeper& keeper) {
   if (!token_.take()) return false;
   expects_post_.store(false, std::memory_order_relaxed);
-  const bool sent = !keeper.service_keeps() && engine_.send_ahead(jetty);
+  const bool may = !keeper.service_keeps();
+  const jetty::DoneAhead sent = may ? engine_.send_ahead(jetty) : jetty::DoneAhead{};
   if (sent) {
     passes_since_clock_ = 0;
     machine_time_ = clock_ != nullptr ? clock_->now() : read_clock();
     next_deadline_ = time_.advance(machine_time_, next_deadline_);
-    engine_.take_sent_ahead(jetty, next_deadline_);
+    engine_.take_sent_ahead(jetty, sent, next_deadline_);
     alarm_.store(machine_time_, std::memory_order_relaxed);
   }
   token_.drop();
   if (sent) waker_.wake();
-  return sent;
+  return static_cast<bool>(sent);
 }
 
 }  // namespace urma::engine

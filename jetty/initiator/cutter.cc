@@ -1,8 +1,8 @@
 #include "jetty/initiator/cutter.h"
 
 #include <algorithm>
-#include <utility>
 
+#include "base/assert.h"
 #include "jetty/slicer.h"
 
 namespace urma::jetty {
@@ -46,7 +46,7 @@ bool Cutter::cut(uint32_t budget, Time now) {
     Cut result = Cut::done;
     while (budget > 0 && flow.first_to_cut != Queues::none && result == Cut::done) {
       const uint64_t before = counters_.copied_bytes;
-      result = cut_one(flow, jetty, flow.first_to_cut, peer, now);
+      result = cut_one(flow, jetty, flow.first_to_cut, peer, {}, now);
       const uint64_t cost = 1 + (counters_.copied_bytes - before) / copied_like_one;
       budget -= static_cast<uint32_t>(std::min<uint64_t>(cost, budget));
       any = any || result == Cut::done;
@@ -57,25 +57,26 @@ bool Cutter::cut(uint32_t budget, Time now) {
   return any;
 }
 
-void Cutter::cut_first(Flow& flow, Jetty& jetty, uint16_t lease, Time now) {
+void Cutter::cut_first(Flow& flow, Jetty& jetty, uint16_t lease, const DoneAhead& done, Time now) {
   PeerState& peer = peers_.at(flow.peer);
   const bool small = jetty.queues->jfs().berth(lease).bytes <= transport::most_at_once;
   if (small && flow.first_to_cut == Queues::none && !flow.to_reoffer && peer.channel != nullptr) {
-    cut_one(flow, jetty, lease, peer, now);
+    cut_one(flow, jetty, lease, peer, done, now);
+  } else {
+    URMA_ASSERT(!done, "`cut_ahead` makes the same checks");
   }
 }
 
 // Cuts the next slice of a work that is first in line, or about to be.
-Cutter::Cut Cutter::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, Time now) {
+Cutter::Cut Cutter::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer,
+                            const DoneAhead& done, Time now) {
   WorkState& work = jetty.works[lease];
   Jfs& jfs = jetty.queues->jfs();
-  const Ahead ahead =
-      lease == ahead_.lease
-          ? std::exchange(ahead_, Ahead{})
-          : Ahead{.copied = copier_.copy(flow, jfs, lease, work.cut_bytes, *peer.channel)};
-  if (note_copied(jetty, lease, ahead.copied, now)) return Cut::done;
-  const bool sent = ahead.sent || (work.open_slices == 0 &&
-                                   write_at_once(flow, jetty, lease, work.cut_bytes, peer));
+  const uint32_t copied =
+      done ? done.copied_bytes : copier_.copy(flow, jfs, lease, work.cut_bytes, *peer.channel);
+  if (note_copied(jetty, lease, copied, now)) return Cut::done;
+  const bool sent = done.sent || (work.open_slices == 0 &&
+                                  write_at_once(flow, jetty, lease, work.cut_bytes, peer));
   if (!sent) return cut_slice(flow, jetty, lease, peer, now);
   const Berth& berth = jfs.berth(lease);
   Slice& slice = *slices_.create();
@@ -169,26 +170,22 @@ void Cutter::append(Flow& flow, Slice& slice, Jetty& jetty, WorkState& work) {
   if (slice.last && work.in_line) flows_.take_out_of_line(flow, jetty, slice.berth);
 }
 
-// The checks must agree with those before `cut_first`.
-bool Cutter::cut_ahead(Jetty& jetty) {
-  Queues& queues = *jetty.queues;
-  if (queues.jfs().waiting() == 0 || jetty.first_flow == Flow::none) return false;
-  const uint16_t lease = queues.jfs().next_posted();
-  const Berth& berth = queues.jfs().berth(lease);
+DoneAhead Cutter::cut_ahead(const Jetty& jetty) {
+  Jfs& jfs = jetty.queues->jfs();
+  if (jfs.waiting() == 0 || jetty.first_flow == Flow::none) return {};
+  const uint16_t lease = jfs.next_posted();
+  const Berth& berth = jfs.berth(lease);
   Flow& flow = flows_.at(jetty.first_flow);
   if (!(flow.peer == berth.peer) || flow.peer_over || flow.first_to_cut != Queues::none ||
       flow.to_reoffer || jetty.state != JettyState::ready || berth.verdict != Status::ok ||
       jetty.gated || asks_order(berth)) {
-    return false;
+    return {};
   }
   const PeerState& peer = peers_.at(flow.peer);
-  if (peer.channel == nullptr || berth.bytes > transport::most_at_once) return false;
-  const uint32_t copied = copier_.copy(flow, queues.jfs(), lease, 0, *peer.channel);
+  if (peer.channel == nullptr || berth.bytes > transport::most_at_once) return {};
+  const uint32_t copied = copier_.copy(flow, jfs, lease, 0, *peer.channel);
   const bool over = copied > 0 && !notifies(berth);
-  const bool sent = !over && write_at_once(flow, jetty, lease, copied, peer);
-  if (copied == 0 && !sent) return false;
-  ahead_ = {.lease = lease, .copied = copied, .sent = sent};
-  return true;
+  return {.copied_bytes = copied, .sent = !over && write_at_once(flow, jetty, lease, copied, peer)};
 }
 
 // Sends the rest of a work in one packet, past the channel's queue if that is empty. Longer works

@@ -8,6 +8,14 @@ namespace urma::jetty {
 
 struct SlicePacket;
 
+// The part of a posted work that was done before anything was recorded of it.
+struct DoneAhead {
+  uint32_t copied_bytes = 0;
+  bool sent = false;  // what was not copied
+
+  explicit operator bool() const { return copied_bytes > 0 || sent; }
+};
+
 // Cuts works into slices and writes their packets. A slice is copied, if the target's memory is
 // mapped; written at once, if it is small and nothing is before it; or else offered to the channel,
 // which asks for its packets later. It handles no ends of slices. The Initiator owns it; only the
@@ -25,26 +33,19 @@ class Cutter {
   // Returns false if it could do nothing.
   bool cut(uint32_t budget, Time now);
   // Cuts the first slice of a work that has just begun, usually its only one, if no other work is
-  // before it. Large works take their turn.
-  void cut_first(Flow& flow, Jetty& jetty, uint16_t lease, Time now);
-  // Does the same for the posted work that will be taken next, before anything is recorded. Returns
-  // false if it did nothing; else `cut_first` must follow for that work.
-  bool cut_ahead(Jetty& jetty);
-  // Returns whether `cut_first` is still to follow.
-  bool is_ahead() const { return ahead_.lease != Queues::none; }
+  // before it. Large works take their turn. `done`: what `cut_ahead` has done with this work.
+  void cut_first(Flow& flow, Jetty& jetty, uint16_t lease, const DoneAhead& done, Time now);
+  // Copies or sends the posted work that will be taken next, if `cut_first` would do so. What it
+  // returns must be passed on to `cut_first`.
+  DoneAhead cut_ahead(const Jetty& jetty);
   // Writes a packet that the channel asks for.
   void write(transport::PacketSlot& packet);
 
  private:
   enum class Cut : uint8_t { done, blocked, no_memory };
-  // The part of a work that `cut_ahead` has done.
-  struct Ahead {
-    uint16_t lease = Queues::none;
-    uint32_t copied = 0;  // bytes
-    bool sent = false;    // the rest was sent
-  };
 
-  Cut cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, Time now);
+  Cut cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, const DoneAhead& done,
+              Time now);
   bool note_copied(Jetty& jetty, uint16_t lease, uint32_t bytes, Time now);
   Cut cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, Time now);
   void append(Flow& flow, Slice& slice, Jetty& jetty, WorkState& work);
@@ -63,7 +64,6 @@ class Cutter {
   OpenWorks& works_;
   SliceEvents& events_;
   Copier& copier_;
-  Ahead ahead_;
 };
 
 }  // namespace urma::jetty

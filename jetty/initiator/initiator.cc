@@ -2,6 +2,7 @@
 
 #include <array>
 #include <span>
+#include <utility>
 
 #include "base/assert.h"
 #include "jetty/channel_status.h"
@@ -29,7 +30,8 @@ Initiator::Initiator(const Limits& limits, Jetties& jetties, PeerStates& peers,
 
 // Begins a work that need not wait any more. If no work waits in line, its first slice need not
 // wait either.
-inline void Initiator::launch(Jetty& jetty, uint16_t lease, Status refused, Time now) {
+inline void Initiator::launch(Jetty& jetty, uint16_t lease, Status refused, const DoneAhead& done,
+                              Time now) {
   const Berth& berth = jetty.queues->jfs().berth(lease);
   // Most Jetties have one flow, which is found without a call.
   Flow* flow = refused == Status::ok ? flows_.first_of(jetty, berth.peer) : nullptr;
@@ -41,21 +43,22 @@ inline void Initiator::launch(Jetty& jetty, uint16_t lease, Status refused, Time
   work.number = ++flow->works;
   if (berth.order != Order::none) work.order = order_.order_of(jetty, berth, *flow);
   work.flow = flows_.index_of(*flow);
-  if (!noting_) cutter_.cut_first(*flow, jetty, lease, now);
+  if (!noting_) cutter_.cut_first(*flow, jetty, lease, done, now);
   if (!work.cut) flows_.put_in_line(*flow, jetty, lease, false);
 }
 
 void Initiator::start(Jetty& jetty, uint16_t lease, Time now) {
   const bool ready = jetty.state == JettyState::ready;
-  launch(jetty, lease, ready ? jetty.queues->jfs().berth(lease).verdict : Status::flushed, now);
+  const Status refused = ready ? jetty.queues->jfs().berth(lease).verdict : Status::flushed;
+  launch(jetty, lease, refused, {}, now);
 }
 
-uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now) {
+uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now, DoneAhead done) {
   if (jetty.ordering.mode == ServiceMode::unreliable) [[unlikely]]
     return datagrams_.take(jetty, budget, now);
   Leases& berths = jetty.queues->jfs();
   const uint32_t count = std::min(budget, berths.waiting());
-  const bool untouched = !noting_ && !cutter_.is_ahead();
+  const bool untouched = !noting_ && !done;
   transport::Channel* const channel = untouched ? copying_channel(jetty) : nullptr;
   for (uint32_t i = channel != nullptr ? copy_posted(jetty, *channel, count) : 0; i < count; ++i) {
     const uint16_t lease = berths.take_posted();
@@ -69,10 +72,10 @@ uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now) {
     if (jetty.gated || asks_order(berth)) [[unlikely]] {
       if (refused != Status::ok || order_.may_begin(jetty, lease)) start(jetty, lease, now);
     } else {
-      launch(jetty, lease, refused, now);
+      launch(jetty, lease, refused, std::exchange(done, {}), now);
     }
   }
-  URMA_ASSERT(!cutter_.is_ahead(), "`take` takes first the work that was sent ahead");
+  URMA_ASSERT(!done, "the first work is the one that `send_ahead` has seen");
   return count;
 }
 

@@ -29,9 +29,9 @@ class Initiator {
   // ---- from the application
 
   // Sends or copies the work that was just posted before the work is recorded, if it is small and
-  // no other work must precede it. `take` must follow, and records the work while the packet is on
-  // its way. Returns false if it did nothing.
-  bool send_ahead(Jetty& jetty) { return cutter_.cut_ahead(jetty); }
+  // no other work must precede it. If this did anything, `take` must follow, which records the work
+  // while the packet is on its way.
+  DoneAhead send_ahead(const Jetty& jetty) { return cutter_.cut_ahead(jetty); }
   // Copies posted works to or from mapped memory and completes them, oldest first, until one has to
   // be recorded; at most `budget` works. Returns how many. Copies nothing if a pass is needed for
   // that, because the state of the peer is not being watched yet.
@@ -39,8 +39,9 @@ class Initiator {
     transport::Channel* const channel = copying_channel(jetty);
     return channel != nullptr && channel->watched() ? copy_posted(jetty, *channel, budget) : 0;
   }
-  // Takes at most `budget` posted works, and returns how many it took.
-  uint32_t take(Jetty& jetty, uint32_t budget, Time now);
+  // Takes at most `budget` posted works, and returns how many it took. `done`: what `send_ahead`
+  // has done with the first of them.
+  uint32_t take(Jetty& jetty, uint32_t budget, Time now, DoneAhead done = {});
   // Takes all posted works, but begins none of them.
   void note(Jetty& jetty, Time now);
   // Ends all outstanding works of this Jetty, each as soon as its outcome is known.
@@ -87,7 +88,7 @@ class Initiator {
   uint32_t open_slices() const { return slices_.size(); }
 
  private:
-  void launch(Jetty& jetty, uint16_t lease, Status refused, Time now);
+  void launch(Jetty& jetty, uint16_t lease, Status refused, const DoneAhead& done, Time now);
   [[gnu::cold]] void start(Jetty& jetty, uint16_t lease, Time now);
   transport::Channel* copying_channel(const Jetty& jetty);
   uint32_t copy_posted(Jetty& jetty, transport::Channel& channel, uint32_t budget);
