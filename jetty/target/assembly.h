@@ -9,8 +9,8 @@
 
 namespace urma::jetty {
 
-// A slice at its target (UB 4.3.13), from the arrival of its first packet to that of its last.
-// Packets are placed as they arrive, so nothing else about them is stored.
+// A slice at its target (UB 4.3.13), from the arrival of its first packet to that of its last, and
+// what it holds meanwhile. Packets are placed as they arrive, so nothing else about them is stored.
 struct Assembly {
   static constexpr uint32_t none = UINT32_MAX;
 
@@ -59,6 +59,11 @@ struct Assembly {
   uint32_t previous = none;     // of the same peer
   uint32_t next = none;
 
+  // Returns whether all packets have arrived.
+  bool whole() const { return packets == needed; }
+  // The last packet of a message shows how long the message is.
+  void note_length(const ParsedRequest& last_packet, uint32_t packet_bytes);
+
   // From now on the assembly holds a receive slot or permit of `to_receive`, for a message to `to`.
   // While a Jetty counts assemblies it is not destroyed without Target::detach.
   void hold(Jetty& to, Jetty& to_receive) {
@@ -71,6 +76,18 @@ struct Assembly {
     --jetty->assemblies;
     --receiver->assemblies;
   }
+  // Returns whether the slice is a message that is being placed in this memory.
+  bool fills(const std::byte* base, uint64_t size) const;
+
+  // The slice will not be executed by this assembly: the record remembers `mark` instead.
+  void abandon(ExecutionRecord::Mark mark) {
+    if (record == nullptr) return;
+    record->set(number, mark);
+    record = nullptr;
+  }
+  // The slice will not be executed, and the application will not be notified: gives back the
+  // receive slot or permit, and the mark in the record.
+  [[gnu::cold]] void give_back();
 };
 
 }  // namespace urma::jetty

@@ -210,17 +210,6 @@ void Executor::begin_atomic(Assembly& assembly, const TaRequest& request) {
   if (!known) assembly.verdict = Verdict::unsupported;
 }
 
-void Executor::release(Assembly& assembly) {
-  if (assembly.jetty == nullptr) return;
-  assembly.let_go();
-  Jetty& receiver = *assembly.receiver;
-  if (assembly.permit) --receiver.immediates_raised;
-  if (assembly.receive != Queues::none) receiver.recycle(assembly.receive);
-  assembly.permit = false;
-  assembly.receive = Queues::none;
-  assembly.jetty = assembly.receiver = nullptr;
-}
-
 // ---- placing data
 
 // A request without a token is allowed only if the segment needs none.
@@ -396,12 +385,6 @@ void Executor::flush_receives(Jetty& jetty) {
 
 void Executor::flush_receives(const std::byte* base, uint64_t bytes) {
   jetties_.for_each([&](Jetty& jetty) { flush_receives(jetty, base, bytes); });
-}
-
-bool Executor::fills(const Assembly& assembly, const std::byte* base, uint64_t bytes) {
-  if (assembly.receive == Queues::none) return false;
-  const Queues& queues = *assembly.receiver->queues;
-  return overlaps(queues.jfr().pieces(assembly.receive), base, bytes);
 }
 
 void Executor::flush_receives(Jetty& jetty, const std::byte* base, uint64_t bytes) {

@@ -33,8 +33,6 @@ class Executor {
   // the opcode requires it, and returns whether it did. If a notification is not allowed any more,
   // the verdict changes.
   bool finish(Assembly& assembly, const TaRequest& request);
-  // Gives back what `begin` took: the application will not be notified.
-  [[gnu::cold]] void release(Assembly& assembly);
 
   // Returns whether a read is allowed. Not for zero bytes.
   bool readable(const TaRequest& request) const;
@@ -55,8 +53,6 @@ class Executor {
   // Completes, as flushed, those receives of all Jetties whose buffers lie in this memory; other
   // receives stay posted.
   void flush_receives(const std::byte* base, uint64_t bytes);
-  // Returns whether the slice is a message that is being placed in this memory.
-  bool fills(const Assembly& assembly, const std::byte* base, uint64_t bytes);
 
  private:
   void begin_message(Assembly& assembly, const TaRequest& request);

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "jetty/flow.h"
-#include "jetty/slicer.h"
+#include "jetty/target/slice_shape.h"
 
 namespace urma::jetty {
 namespace {
@@ -31,8 +31,7 @@ Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& se
       results_(records_.capacity()),
       sequences_(limits.sequences),
       parking_(limits.parked),
-      assemblies_(limits.assemblies),
-      by_slice_(limits.assemblies) {}
+      assemblies_(limits.assemblies, peers) {}
 
 // Each packet makes at most one answer and one assembly. A peer may hold as many of each as it
 // leaves free, so that even a peer that takes all it can get leaves a share for the others.
@@ -40,9 +39,9 @@ bool Target::admits(const transport::Received& packet, size_t waiting) {
   const PeerState& peer = peers_.at(packet.peer);
   // Parked slices need room for their answers when their turn comes.
   if (peer.answers + waiting + parked_ >= answers_.room()) return false;
-  if (peer.assemblies + waiting < assemblies_.capacity() - assemblies_.size()) return true;
+  if (peer.assemblies + waiting < assemblies_.room()) return true;
   // Further packets of a slice in progress are accepted: completing it makes room.
-  return packet.withdrawn || find(packet) != nullptr;
+  return packet.withdrawn || assemblies_.find(packet) != nullptr;
 }
 
 // ---- requests
@@ -94,7 +93,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
   const PeerState& peer = peers_.at(packet.peer);
   const bool ignored = now < peer.ignored_until;
   const uint32_t packet_bytes = peer.facts.packet_bytes;
-  if (!well_formed(packet, request, packet_bytes)) {
+  if (!is_well_formed(packet, request, packet_bytes)) {
     ++counters_.malformed;
     return;
   }
@@ -104,10 +103,10 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
     return;
   }
 
-  if (Assembly* assembly = peer.assemblies > 0 ? find(packet) : nullptr) {
+  if (Assembly* assembly = peer.assemblies > 0 ? assemblies_.find(packet) : nullptr) {
     if (assembly->verdict == Verdict::parked) return keep(*assembly, packet, request);
-    take(*assembly, packet, request, packet_bytes);
-    if (assembly->packets != assembly->needed) return note_refusal(*assembly, request.headers, now);
+    take(*assembly, packet, request);
+    if (!assembly->whole()) return note_refusal(*assembly, request.headers, now);
     finish(*assembly, request.headers, now);
     const uint32_t sequence = assembly->context;
     erase(*assembly);
@@ -130,13 +129,13 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
   }
   if (fresh.verdict == Verdict::ignore) return advance(fresh.context, now);
   if (fresh.verdict == Verdict::parked) return park(fresh, packet, request);
-  take(fresh, packet, request, packet_bytes);
+  take(fresh, packet, request);
   // A slice of one packet, the common case, is not stored.
-  if (fresh.packets == fresh.needed) {
+  if (fresh.whole()) {
     finish(fresh, request.headers, now);
   } else {
     if (fresh.record != nullptr) fresh.record->set(fresh.number, ExecutionRecord::Mark::executing);
-    note_refusal(*create(fresh), request.headers, now);
+    note_refusal(assemblies_.create(fresh), request.headers, now);
   }
   advance(fresh.context, now);
 }
@@ -154,29 +153,6 @@ void Target::refuse_opcode(const transport::Received& packet, const Btah& base, 
   // The slice will never be executed, so slices behind it need not wait for it.
   ExecutionRecord* const record = records_.find(packet.peer, base.rc_id);
   if (record != nullptr) pass_over(*record, record->unwrap(base.tassn), now);
-}
-
-// Checks that packets other than the last are full, that the last one holds the rest (UB 4.3), and
-// that no slice is too long.
-bool Target::well_formed(const transport::Received& packet, const ParsedRequest& request,
-                         uint32_t packet_bytes) const {
-  const size_t size = request.data.size();
-  if (request.info->opcode == TaOpcode::read) {
-    return packet.last && request.headers.memory.length <= slice_bytes;
-  }
-  if (size > packet_bytes || (!packet.last && size != packet_bytes)) return false;
-  if (request.info->operands > 0) {
-    return packet.last && size == uint64_t{request.headers.memory.length} * request.info->operands;
-  }
-  if (!request.info->to_memory) {
-    const uint64_t offset = uint64_t{request.headers.offset.kib} * 1024;
-    return offset % packet_bytes == 0 && offset + size <= max_send_bytes &&
-           (size > 0 || offset == 0);
-  }
-  const uint32_t length = request.headers.memory.length;
-  if (length > slice_bytes) return false;
-  const uint32_t last = length <= packet_bytes ? length : (length - 1) % packet_bytes + 1;
-  return packet.last ? size == last : length > packet_bytes;
 }
 
 void Target::begin(Assembly& assembly, const transport::Received& packet,
@@ -207,44 +183,30 @@ void Target::begin(Assembly& assembly, const transport::Received& packet,
     }
   }
   if (!its_turn(assembly, packet, request)) return;
-  if (leaves_segment(packet, request)) {
-    assembly.verdict = Verdict::refuse;
-    return;
-  }
-  executor_.begin(assembly, request.headers);
+  start(assembly, packet, request);
   if (assembly.verdict != Verdict::run) return;
   // A repeated slice must not be executed after slices that follow it in order.
   if (!assembly.info->replayable || assembly.context != Sequences::none) assembly.record = record;
 }
 
-// Returns whether the first packet to arrive shows that a part of the slice may not be written. It
-// shows where the slice begins if it is the last packet, or if no packet before it is missing. In
-// other cases each packet is checked only when it is placed, as all are.
-bool Target::leaves_segment(const transport::Received& packet, const ParsedRequest& request) const {
-  const Maetah& memory = request.headers.memory;
-  const size_t size = request.data.size();
-  if (!request.info->to_memory || size == memory.length || request.info->operands > 0) {
-    return false;
+// Execution of the slice begins with this packet. If the packet shows that a part of the slice may
+// not be written, nothing of it is; if it does not show where the slice begins, each packet is
+// checked only when it is placed, as all are.
+void Target::start(Assembly& assembly, const transport::Received& packet,
+                   const ParsedRequest& request) {
+  const auto start = start_in_memory(packet, request);
+  if (start && !executor_.writable(request.headers, *start)) {
+    assembly.verdict = Verdict::refuse;
+  } else {
+    executor_.begin(assembly, request.headers);
   }
-  if (!packet.last && !packet.in_order) return false;
-  const uint64_t start = packet.last ? memory.address + size - memory.length : memory.address;
-  return !executor_.writable(request.headers, start);
 }
 
 void Target::take(Assembly& assembly, const transport::Received& packet,
-                  const ParsedRequest& request, uint32_t packet_bytes) {
+                  const ParsedRequest& request) {
   ++assembly.packets;
-  if (packet.last) note_length(assembly, request, packet_bytes);
+  if (packet.last) assembly.note_length(request, peers_.at(assembly.peer).facts.packet_bytes);
   if (assembly.verdict == Verdict::run) executor_.place(assembly, request);
-}
-
-// The last packet of a message shows how long it is.
-void Target::note_length(Assembly& assembly, const ParsedRequest& last,
-                         uint32_t packet_bytes) const {
-  if (assembly.info->to_memory) return;
-  const uint32_t offset = last.headers.offset.kib * 1024;
-  assembly.bytes = offset + static_cast<uint32_t>(last.data.size());
-  assembly.needed = transport::packets_of(assembly.bytes, packet_bytes);
 }
 
 // All packets of the slice have arrived; `request` is the last one.
@@ -264,7 +226,7 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
       // The application gets one completion for the message. If the slice arrives again, it has no
       // effect.
       executor_.finish(assembly, request);
-      abandon(assembly, Mark::withdrawn);
+      assembly.abandon(Mark::withdrawn);
       ++counters_.refused;
       return answer(assembly, Response::completer_error,
                     static_cast<uint8_t>(CompleterError::unsupported_request), false, now);
@@ -275,8 +237,7 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
                                        ? CompleterError::remote_abort
                                        : CompleterError::unsupported_request;
       note_refusal(assembly, request, now);
-      executor_.release(assembly);
-      abandon(assembly, Mark::none);
+      assembly.give_back();
       return answer(assembly, Response::completer_error, static_cast<uint8_t>(error), false, now);
     }
     case Verdict::not_ready:
@@ -288,7 +249,7 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
                     static_cast<uint8_t>(CompleterError::no_room), false, now);
     case Verdict::unsupported:
       ++counters_.refused;
-      abandon(assembly, Mark::none);
+      assembly.abandon(Mark::none);
       return answer(assembly, Response::completer_error,
                     static_cast<uint8_t>(CompleterError::unsupported_request), false, now);
     case Verdict::no_context:
@@ -342,27 +303,20 @@ void Target::note_refusal(Assembly& assembly, const TaRequest& request, Time now
 // then.
 void Target::stop_listening(PeerState& peer, Time until) {
   peer.ignored_until = until;
-  for (uint32_t i = peer.first_assembly; i != Assembly::none;) {
-    Assembly& assembly = assemblies_.at(i);
-    i = assembly.next;
+  Assembly* next = assemblies_.first_of(peer);
+  while (next != nullptr) {
+    Assembly& assembly = *next;
+    next = assemblies_.next_of(assembly);
     if (assembly.verdict == Verdict::parked) {
       assembly.packets = assembly.kept.count;
       leave_parking(assembly);
       assembly.verdict = Verdict::drop;
-      if (assembly.packets == assembly.needed) erase(assembly);
+      if (assembly.whole()) erase(assembly);
       continue;
     }
-    executor_.release(assembly);
-    abandon(assembly, ExecutionRecord::Mark::none);
+    assembly.give_back();
     assembly.verdict = Verdict::drop;
   }
-}
-
-// The slice will not be executed by this assembly.
-void Target::abandon(Assembly& assembly, ExecutionRecord::Mark mark) {
-  if (assembly.record == nullptr) return;
-  assembly.record->set(assembly.number, mark);
-  assembly.record = nullptr;
 }
 
 void Target::answer(const Assembly& assembly, Response status, uint8_t info, bool notified,
@@ -477,7 +431,7 @@ void Target::handle_filler(const transport::Received& packet, Time now) {
     return;
   }
   ++counters_.withdrawn;
-  if (Assembly* assembly = find(packet)) forget(*assembly);
+  if (Assembly* assembly = assemblies_.find(packet)) forget(*assembly);
   Answers::Answer answer{.peer = packet.peer,
                          .rc_id = base->rc_id,
                          .tassn = base->tassn,
@@ -502,49 +456,23 @@ void Target::handle_filler(const transport::Received& packet, Time now) {
   pass_over(*record, tassn, now);
 }
 
-// ---- assemblies
-
-Assembly* Target::find(const transport::Received& packet) {
-  const uint32_t index = by_slice_.find(key(packet.channel, packet.slice));
-  return index == by_slice_.none ? nullptr : &assemblies_.at(index);
-}
-
-Assembly* Target::create(const Assembly& assembly) {
-  Assembly* created = assemblies_.create(assembly);
-  const uint32_t index = assemblies_.index_of(created);
-  by_slice_.insert(key(assembly.channel, assembly.slice), index);
-  PeerState& peer = peers_.at(assembly.peer);
-  created->next = peer.first_assembly;
-  if (peer.first_assembly != Assembly::none) assemblies_.at(peer.first_assembly).previous = index;
-  peer.first_assembly = index;
-  ++peer.assemblies;
-  return created;
-}
+// ---- ends of slices
 
 // Drops a slice without executing it.
 void Target::forget(Assembly& assembly) {
-  executor_.release(assembly);
-  abandon(assembly, ExecutionRecord::Mark::none);
+  assembly.give_back();
   erase(assembly);
 }
 
 void Target::erase(Assembly& assembly) {
   if (assembly.verdict == Verdict::parked) leave_parking(assembly);
-  PeerState& peer = peers_.at(assembly.peer);
-  --peer.assemblies;
-  (assembly.previous != Assembly::none ? assemblies_.at(assembly.previous).next
-                                       : peer.first_assembly) = assembly.next;
-  if (assembly.next != Assembly::none) assemblies_.at(assembly.next).previous = assembly.previous;
-  by_slice_.erase(key(assembly.channel, assembly.slice));
-  assemblies_.destroy(&assembly);
+  assemblies_.erase(assembly);
 }
 
 void Target::down(PeerState& peer, bool over) {
   answers_.down(peer);
   // Incomplete slices will arrive again, on another channel.
-  while (peer.first_assembly != Assembly::none) {
-    forget(assemblies_.at(peer.first_assembly));
-  }
+  while (Assembly* assembly = assemblies_.first_of(peer)) forget(*assembly);
   if (!over) return;
   records_.forget(peer, [&](ExecutionRecord& record) {
     sequences_.take_back(record, peer);
@@ -552,26 +480,8 @@ void Target::down(PeerState& peer, bool over) {
   });
 }
 
-void Target::detach(Jetty& jetty) {
-  if (jetty.assemblies == 0) return;
-  assemblies_.for_each([&](Assembly& assembly) {
-    if (assembly.jetty != &jetty && assembly.receiver != &jetty) return;
-    // The slice is refused when the rest of it has arrived: its Jetty does not exist any more, or
-    // has lost its JFR.
-    const Verdict verdict = assembly.jetty == &jetty ? Verdict::refuse : Verdict::no_receives;
-    executor_.release(assembly);
-    abandon(assembly, ExecutionRecord::Mark::none);
-    assembly.verdict = verdict;
-  });
-}
-
 void Target::flush_memory(const std::byte* base, uint64_t bytes) {
-  assemblies_.for_each([&](Assembly& assembly) {
-    if (!executor_.fills(assembly, base, bytes)) return;
-    executor_.release(assembly);
-    abandon(assembly, ExecutionRecord::Mark::none);
-    assembly.verdict = Verdict::refuse;
-  });
+  assemblies_.flush(base, bytes);
   executor_.flush_receives(base, bytes);
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "base/flat_map.h"
 #include "jetty/event_sink.h"
 #include "jetty/target/answers.h"
+#include "jetty/target/assemblies.h"
 #include "jetty/target/atomic_results.h"
 #include "jetty/target/execution_record.h"
 #include "jetty/target/executor.h"
@@ -61,9 +61,8 @@ class Target {
   Answers& answers() { return answers_; }
 
   [[gnu::cold]] void down(PeerState& peer, bool over);
-  // Call it before the Jetty is destroyed. Slices that are addressed to it, or hold its receive
-  // slots or permits, give these back.
-  [[gnu::cold]] void detach(Jetty& jetty);
+  // Call it before the Jetty is destroyed: slices that need it are refused.
+  void detach(const Jetty& jetty) { assemblies_.detach(jetty); }
   void flush_receives(Jetty& jetty) { executor_.flush_receives(jetty); }
   // Completes, as flushed, the receives whose buffers lie in this memory. After this no message is
   // placed there.
@@ -79,10 +78,8 @@ class Target {
   [[gnu::cold]] void refuse_opcode(const transport::Received& packet, const Btah& base, Time now);
   void handle_read(const transport::Received& packet, const ParsedRequest& request, Time now);
   void begin(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
-  bool leaves_segment(const transport::Received& packet, const ParsedRequest& request) const;
-  void take(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request,
-            uint32_t packet_bytes);
-  void note_length(Assembly& assembly, const ParsedRequest& last, uint32_t packet_bytes) const;
+  void start(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
+  void take(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
 
   // Order.
   bool keeps_order(Assembly& assembly, ExecutionRecord*& record, const TaRequest& request);
@@ -100,13 +97,10 @@ class Target {
   void pass_over(const ExecutionRecord& record, Tassn number, Time now);
   void advance(uint32_t sequence, Time now);
   void finish(Assembly& assembly, const TaRequest& request, Time now);
-  [[gnu::cold]] void abandon(Assembly& assembly, ExecutionRecord::Mark mark);
   void answer(const Assembly& assembly, Response status, uint8_t info, bool notified, Time now);
   void answer_executed(const Assembly& assembly, bool notified, Time now);
   void keep_result(const Assembly& assembly);
   void add_result(Answers::Answer& answer, const ExecutionRecord& record) const;
-  bool well_formed(const transport::Received& packet, const ParsedRequest& request,
-                   uint32_t packet_bytes) const;
 
   bool guessed(PeerId peer, const TaRequest& request, const OpcodeInfo& info);
   [[gnu::cold]] void complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info,
@@ -117,9 +111,6 @@ class Target {
   void stop_listening(PeerState& peer, Time until);
   void deliver_slowly(const transport::Received& packet, const MessageHeaders& headers,
                       std::span<const std::byte> data, Time now);
-  static uint64_t key(uint32_t channel, uint32_t slice) { return uint64_t{channel} << 32 | slice; }
-  Assembly* find(const transport::Received& packet);
-  Assembly* create(const Assembly& assembly);
   void forget(Assembly& assembly);
   void erase(Assembly& assembly);
 
@@ -137,8 +128,7 @@ class Target {
   Sequences sequences_;
   Parking parking_;
   uint32_t parked_ = 0;  // slices
-  Slab<Assembly> assemblies_;
-  FlatMap<uint64_t> by_slice_;
+  Assemblies assemblies_;
   TargetCounters counters_;
 };
 

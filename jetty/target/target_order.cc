@@ -64,7 +64,7 @@ void Target::park(Assembly& assembly, const transport::Received& packet,
   records_.find(assembly.peer, assembly.rc_id)
       ->set(assembly.number, ExecutionRecord::Mark::executing);
   keep(assembly, packet, request);
-  Assembly* const parked = create(assembly);
+  Assembly* const parked = &assemblies_.create(assembly);
   Sequences::Sequence& own = sequences_.at(assembly.context);
   uint32_t* link = &own.first_parked;
   // Usually it is the last one: slices arrive in order, except after loss.
@@ -75,7 +75,7 @@ void Target::park(Assembly& assembly, const transport::Received& packet,
     link = &assemblies_.at(*link).next_parked;
   }
   parked->next_parked = *link;
-  *link = assemblies_.index_of(parked);
+  *link = assemblies_.index_of(*parked);
   if (parked->next_parked == Sequences::none) own.last_parked = *link;
 }
 
@@ -83,7 +83,7 @@ void Target::keep(Assembly& assembly, const transport::Received& packet,
                   const ParsedRequest& request) {
   PeerState& peer = peers_.at(assembly.peer);
   if (packet.last) {
-    note_length(assembly, request, peer.facts.packet_bytes);
+    assembly.note_length(request, peer.facts.packet_bytes);
     peer.parked -= parking_.limit(assembly.kept, assembly.needed);
   }
   parking_.keep(assembly.kept, packet);
@@ -94,7 +94,7 @@ void Target::leave_parking(Assembly& assembly) {
   Sequences::Sequence& own = sequences_.at(assembly.context);
   uint32_t* link = &own.first_parked;
   uint32_t before = Sequences::none;
-  while (*link != assemblies_.index_of(&assembly)) {
+  while (*link != assemblies_.index_of(assembly)) {
     before = *link;
     link = &assemblies_.at(*link).next_parked;
   }
@@ -113,7 +113,6 @@ void Target::unpark(Assembly& assembly, Time now) {
   Kept kept = std::exchange(assembly.kept, Kept{.reserved = assembly.kept.reserved});
   leave_parking(assembly);
   assembly.verdict = Verdict::run;
-  const uint32_t packet_bytes = peers_.at(assembly.peer).facts.packet_bytes;
   bool begun = false;
   bool whole = false;
   const auto place = [&](const transport::Received& packet) {
@@ -122,15 +121,14 @@ void Target::unpark(Assembly& assembly, Time now) {
     URMA_ASSERT(parsed, "parked packets were parsed when they arrived");
     if (!begun) {
       begun = true;
-      if (leaves_segment(packet, request)) assembly.verdict = Verdict::refuse;
-      if (assembly.verdict == Verdict::run) executor_.begin(assembly, request.headers);
+      start(assembly, packet, request);
       if (assembly.verdict == Verdict::run) {
         assembly.record = records_.find(assembly.peer, assembly.rc_id);
         assembly.record->set(assembly.number, ExecutionRecord::Mark::executing);
       }
     }
-    take(assembly, packet, request, packet_bytes);
-    whole = assembly.packets == assembly.needed;
+    take(assembly, packet, request);
+    whole = assembly.whole();
     if (!whole) return note_refusal(assembly, request.headers, now);
     finish(assembly, request.headers, now);
   };
