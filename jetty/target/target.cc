@@ -14,6 +14,14 @@ bool brings_back(const OpcodeInfo& info) {
   return info.operands > 0 && info.opcode != TaOpcode::atomic_store;
 }
 
+// Adds the value that an executed slice has fetched. Returns false if it is not known.
+bool add_value(Answers::Answer& answer, const std::optional<AtomicResults::Result>& known) {
+  if (!known) return false;
+  answer.fetched = known->fetched;
+  answer.fetched_bytes = known->bytes;
+  return true;
+}
+
 // The wait that an initiator is asked for when no receive slot is posted: 2 us * 2^4.
 constexpr uint8_t not_ready_timer = 4;
 
@@ -28,7 +36,7 @@ Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& se
       executor_(segments, jetties),
       answers_(limits.answers + limits.parked, peers, segments, events),
       records_(limits.records, limits.share, peers),
-      results_(records_.capacity()),
+      fetched_(records_.capacity()),
       sequences_(limits.sequences),
       parking_(limits.parked),
       assemblies_(limits.assemblies, peers) {}
@@ -330,39 +338,19 @@ void Target::answer(const Assembly& assembly, Response status, uint8_t info, boo
                now);
 }
 
-// ---- atomics
-
-// Keeps the fetched value as long as the initiator may ask for it again.
-void Target::keep_result(const Assembly& assembly) {
-  ExecutionRecord& record = *assembly.record;
-  if (record.results == ExecutionRecord::none) {
-    record.results = results_.index_of(results_.create());
-  }
-  results_.at(record.results).keep(assembly.number, assembly.immediate, assembly.bytes);
-}
-
-// Adds the value that an executed slice has fetched, if it is still known.
-void Target::add_result(Answers::Answer& answer, const ExecutionRecord& record) const {
-  if (!results_.live(record.results)) return;
-  const auto result = results_.at(record.results).find(record.unwrap(answer.tassn));
-  if (!result) return;
-  answer.fetched = result->fetched;
-  answer.fetched_bytes = result->bytes;
-}
-
 void Target::answer_executed(const Assembly& assembly, bool notified, Time now) {
   Answers::Answer answer{.peer = assembly.peer,
                          .rc_id = assembly.rc_id,
                          .tassn = assembly.tassn,
                          .status = Response::success,
                          .notified = notified};
-  if (assembly.verdict == Verdict::run && brings_back(*assembly.info)) {
-    keep_result(assembly);
-  }
   if (brings_back(*assembly.info)) {
-    const ExecutionRecord* const record = records_.find(assembly.peer, assembly.rc_id);
-    add_result(answer, *record);
-    if (answer.fetched_bytes == 0) {
+    ExecutionRecord& record = *records_.find(assembly.peer, assembly.rc_id);
+    if (assembly.verdict == Verdict::run) {
+      fetched_.keep(record, assembly.number,
+                    {assembly.immediate, static_cast<uint8_t>(assembly.bytes)});
+    }
+    if (!add_value(answer, fetched_.find(record, assembly.number))) {
       // The initiator had more atomics outstanding than was agreed.
       answer.status = Response::completer_error;
       answer.info = static_cast<uint8_t>(CompleterError::withdrawn);
@@ -450,7 +438,7 @@ void Target::handle_filler(const transport::Received& packet, Time now) {
   if (executed) {
     answer.status = Response::success;
     answer.info = 0;
-    add_result(answer, *record);
+    add_value(answer, fetched_.find(*record, tassn));
   }
   answers_.add(answer, now);
   pass_over(*record, tassn, now);
@@ -476,7 +464,7 @@ void Target::down(PeerState& peer, bool over) {
   if (!over) return;
   records_.forget(peer, [&](ExecutionRecord& record) {
     sequences_.take_back(record, peer);
-    if (results_.live(record.results)) results_.destroy(&results_.at(record.results));
+    fetched_.forget(record);
   });
 }
 

@@ -3,9 +3,9 @@
 #include "jetty/event_sink.h"
 #include "jetty/target/answers.h"
 #include "jetty/target/assemblies.h"
-#include "jetty/target/atomic_results.h"
 #include "jetty/target/execution_record.h"
 #include "jetty/target/executor.h"
+#include "jetty/target/fetched_values.h"
 #include "jetty/target/guesses.h"
 #include "jetty/target/sequences.h"
 
@@ -99,8 +99,6 @@ class Target {
   void finish(Assembly& assembly, const TaRequest& request, Time now);
   void answer(const Assembly& assembly, Response status, uint8_t info, bool notified, Time now);
   void answer_executed(const Assembly& assembly, bool notified, Time now);
-  void keep_result(const Assembly& assembly);
-  void add_result(Answers::Answer& answer, const ExecutionRecord& record) const;
 
   bool guessed(PeerId peer, const TaRequest& request, const OpcodeInfo& info);
   [[gnu::cold]] void complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info,
@@ -124,7 +122,7 @@ class Target {
   Executor executor_;
   Answers answers_;
   ExecutionRecords records_;
-  Slab<AtomicResults> results_;  // as many as there can be records
+  FetchedValues fetched_;
   Sequences sequences_;
   Parking parking_;
   uint32_t parked_ = 0;  // slices
