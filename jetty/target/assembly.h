@@ -25,7 +25,7 @@ struct Assembly {
     no_room,      // there is no room to record its execution
     executed,     // it was executed before, on another channel: answer again
     ignore,       // it was cancelled, or is too old to tell whether it was executed: no answer
-    drop,         // its peer is being ignored (Guesses): no answer
+    drop,         // its peer is being ignored (Refusals): no answer
     no_context,   // it names a sequence context that does not exist
     unsupported,  // an atomic that does not exist, or not for this memory
     parked,       // it waits for its turn: its packets are stored (Parking)

@@ -31,15 +31,15 @@ Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& se
                Jetties& jetties, transport::Channels& channels, EventSink& events)
     : reads_(limits.reads),
       peers_(peers),
-      channels_(channels),
-      events_(events),
       executor_(segments, jetties),
       answers_(limits.answers + limits.parked, peers, segments, events),
       records_(limits.records, limits.share, peers),
       fetched_(records_.capacity()),
       sequences_(limits.sequences),
       parking_(limits.parked),
-      assemblies_(limits.assemblies, peers) {}
+      assemblies_(limits.assemblies, peers),
+      refusals_(executor_, channels, events),
+      datagrams_(peers, executor_, channels, events) {}
 
 // Each packet makes at most one answer and one assembly. A peer may hold as many of each as it
 // leaves free, so that even a peer that takes all it can get leaves a share for the others.
@@ -273,21 +273,10 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
   }
 }
 
-// The peer learns of the refusal from the answer; this raises an event, so that the owner can
-// investigate. Returns whether the peer guessed a token.
-bool Target::guessed(PeerId peer, const TaRequest& request, const OpcodeInfo& info) {
-  auto complaint = executor_.complaint(request, info);
-  if (!complaint) return false;
-  complaint->event.peer = peer;
-  events_.raise(complaint->event);
-  return complaint->guessed;
-}
-
+// The peer learns of the refusal from the answer; this informs the owner.
 void Target::complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info, Time now) {
-  if (!guessed(peer, request, info)) return;
-  if (const auto until = guesses_.wrong(channels_.eid(peer), now)) {
+  if (const auto until = refusals_.note(peer, request, info, now)) {
     stop_listening(peers_.at(peer), *until);
-    events_.raise({.kind = EventKind::guessing, .peer = peer});
   }
 }
 
@@ -407,6 +396,24 @@ void Target::handle_read(const transport::Received& packet, const ParsedRequest&
                              .bytes = headers.memory.length});
   pass(one);
   advance(one.context, now);
+}
+
+void Target::handle_datagram(const transport::Received& packet, Time now) {
+  using Outcome = Datagrams::Outcome;
+  switch (datagrams_.handle(packet, now)) {
+    case Outcome::delivered:
+      ++counters_.datagrams;
+      return;
+    case Outcome::dropped:
+      ++counters_.datagrams_dropped;
+      return;
+    case Outcome::ignored:
+      ++counters_.ignored;
+      return;
+    case Outcome::malformed:
+      ++counters_.malformed;
+      return;
+  }
 }
 
 // Filler: the initiator has cancelled this slice. If it has not been executed yet, it never will

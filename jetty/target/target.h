@@ -3,10 +3,11 @@
 #include "jetty/event_sink.h"
 #include "jetty/target/answers.h"
 #include "jetty/target/assemblies.h"
+#include "jetty/target/datagrams.h"
 #include "jetty/target/execution_record.h"
 #include "jetty/target/executor.h"
 #include "jetty/target/fetched_values.h"
-#include "jetty/target/guesses.h"
+#include "jetty/target/refusals.h"
 #include "jetty/target/sequences.h"
 
 namespace urma::jetty {
@@ -52,8 +53,7 @@ class Target {
   // Returns false, without any effect, for any other packet.
   bool handle_at_once(const transport::Received& packet, Time now);
   void handle_request(const transport::Received& packet, const ParsedRequest& request, Time now);
-  // Handles a message that is either delivered immediately or dropped, and of which nothing is
-  // recorded (UB: UNO).
+  // Handles a message that is not answered.
   void handle_datagram(const transport::Received& packet, Time now);
   void handle_malformed() { ++counters_.malformed; }
   [[gnu::cold]] void handle_filler(const transport::Received& packet, Time now);
@@ -100,25 +100,15 @@ class Target {
   void answer(const Assembly& assembly, Response status, uint8_t info, bool notified, Time now);
   void answer_executed(const Assembly& assembly, bool notified, Time now);
 
-  bool guessed(PeerId peer, const TaRequest& request, const OpcodeInfo& info);
   [[gnu::cold]] void complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info,
                               Time now);
-  [[gnu::cold]] void complain_of_datagram(PeerId peer, const TaRequest& request,
-                                          const OpcodeInfo& info, Time now);
   void note_refusal(Assembly& assembly, const TaRequest& request, Time now);
   void stop_listening(PeerState& peer, Time until);
-  void deliver_slowly(const transport::Received& packet, const MessageHeaders& headers,
-                      std::span<const std::byte> data, Time now);
   void forget(Assembly& assembly);
   void erase(Assembly& assembly);
 
   const uint32_t reads_;
   PeerStates& peers_;
-  transport::Channels& channels_;
-  EventSink& events_;
-  Guesses guesses_;
-  Guesses datagram_guesses_;            // of datagrams: any sender can claim any address
-  Time unknown_peers_ignored_until_{};  // until then datagrams of unknown peers are dropped
   Executor executor_;
   Answers answers_;
   ExecutionRecords records_;
@@ -127,6 +117,8 @@ class Target {
   Parking parking_;
   uint32_t parked_ = 0;  // slices
   Assemblies assemblies_;
+  Refusals refusals_;  // of requests
+  Datagrams datagrams_;
   TargetCounters counters_;
 };
 
