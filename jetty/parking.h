@@ -22,8 +22,8 @@ struct Kept {
 
 // Stores packets until their slice may be executed in its order. When the first packet of a slice
 // arrives, room is reserved for all its packets or for none, because a packet that has been
-// acknowledged cannot be refused later. It does not know orders or peers. The Target owns it; only
-// the thread that runs the engine uses it.
+// acknowledged cannot be refused later. It does not know orders or peers. Sequences owns it;
+// only the thread that runs the engine uses it.
 class Parking {
  public:
   static constexpr uint32_t bytes_of_peer = 1u << 20;

@@ -1,9 +1,8 @@
 #include "jetty/target/target.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "jetty/flow.h"
+#include "base/assert.h"
 #include "jetty/target/slice_shape.h"
 
 namespace urma::jetty {
@@ -22,6 +21,14 @@ bool add_value(Answers::Answer& answer, const std::optional<AtomicResults::Resul
   return true;
 }
 
+// Returns the record of the slice's queue, or null if the queue has none. One that asks for a
+// sequence context gets a record, if there is room for it.
+ExecutionRecord* find_record(ExecutionRecords& records, const Assembly& assembly,
+                             const Btah& request) {
+  return request.allocate ? records.find_or_create(assembly.peer, assembly.rc_id, assembly.tassn)
+                          : records.find(assembly.peer, assembly.rc_id);
+}
+
 // The wait that an initiator is asked for when no receive slot is posted: 2 us * 2^4.
 constexpr uint8_t not_ready_timer = 4;
 
@@ -35,9 +42,8 @@ Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& se
       answers_(limits.answers + limits.parked, peers, segments, events),
       records_(limits.records, limits.share, peers),
       fetched_(records_.capacity()),
-      sequences_(limits.sequences),
-      parking_(limits.parked),
       assemblies_(limits.assemblies, peers),
+      sequences_(limits.sequences, limits.parked, peers, assemblies_),
       refusals_(executor_, channels, events),
       datagrams_(peers, executor_, channels, events) {}
 
@@ -46,7 +52,7 @@ Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& se
 bool Target::admits(const transport::Received& packet, size_t waiting) {
   const PeerState& peer = peers_.at(packet.peer);
   // Parked slices need room for their answers when their turn comes.
-  if (peer.answers + waiting + parked_ >= answers_.room()) return false;
+  if (peer.answers + waiting + sequences_.parked() >= answers_.room()) return false;
   if (peer.assemblies + waiting < assemblies_.room()) return true;
   // Further packets of a slice in progress are accepted: completing it makes room.
   return packet.withdrawn || assemblies_.find(packet) != nullptr;
@@ -112,13 +118,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
   }
 
   if (Assembly* assembly = peer.assemblies > 0 ? assemblies_.find(packet) : nullptr) {
-    if (assembly->verdict == Verdict::parked) return keep(*assembly, packet, request);
-    take(*assembly, packet, request);
-    if (!assembly->whole()) return note_refusal(*assembly, request.headers, now);
-    finish(*assembly, request.headers, now);
-    const uint32_t sequence = assembly->context;
-    erase(*assembly);
-    return advance(sequence, now);
+    return handle_further(*assembly, packet, request, now);
   }
   Assembly fresh{.peer = packet.peer,
                  .channel = packet.channel,
@@ -136,16 +136,35 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
     begin(fresh, packet, request);
   }
   if (fresh.verdict == Verdict::ignore) return advance(fresh.context, now);
-  if (fresh.verdict == Verdict::parked) return park(fresh, packet, request);
-  take(fresh, packet, request);
-  // A slice of one packet, the common case, is not stored.
-  if (fresh.whole()) {
-    finish(fresh, request.headers, now);
-  } else {
-    if (fresh.record != nullptr) fresh.record->set(fresh.number, ExecutionRecord::Mark::executing);
-    note_refusal(assemblies_.create(fresh), request.headers, now);
+  const bool parked = fresh.verdict == Verdict::parked;
+  if (!parked) {
+    take(fresh, packet, request);
+    // A slice of one packet, the common case, is not stored.
+    if (fresh.whole()) {
+      finish(fresh, request.headers, now);
+      return advance(fresh.context, now);
+    }
   }
+  if (fresh.record != nullptr) fresh.record->set(fresh.number, ExecutionRecord::Mark::executing);
+  Assembly& stored = assemblies_.create(fresh);
+  if (parked) {
+    ++counters_.parked;
+    return sequences_.park(stored, packet, request);
+  }
+  note_refusal(stored, request.headers, now);
   advance(fresh.context, now);
+}
+
+// A packet of a stored slice has arrived.
+void Target::handle_further(Assembly& assembly, const transport::Received& packet,
+                            const ParsedRequest& request, Time now) {
+  if (assembly.verdict == Verdict::parked) return sequences_.keep(assembly, packet, request);
+  take(assembly, packet, request);
+  if (!assembly.whole()) return note_refusal(assembly, request.headers, now);
+  finish(assembly, request.headers, now);
+  const uint32_t context = assembly.context;
+  assemblies_.erase(assembly);
+  advance(context, now);
 }
 
 // The slice has an opcode that this device does not know.
@@ -163,11 +182,14 @@ void Target::refuse_opcode(const transport::Received& packet, const Btah& base, 
   if (record != nullptr) pass_over(*record, record->unwrap(base.tassn), now);
 }
 
+// The first packet of a slice has arrived: decides whether the slice is executed now. The window of
+// a queue's record moves with every slice of the queue.
 void Target::begin(Assembly& assembly, const transport::Received& packet,
                    const ParsedRequest& request) {
-  // The window of a queue's record moves with every slice of the queue.
-  ExecutionRecord* record = records_.find(assembly.peer, assembly.rc_id);
-  if (!keeps_order(assembly, record, request.headers)) return;
+  using Mark = ExecutionRecord::Mark;
+  const Btah& base = request.headers.base;
+  ExecutionRecord* record = find_record(records_, assembly, base);
+  if (!sequences_.prepare(assembly, record, base)) return;
   if (record == nullptr && !assembly.info->replayable) {
     record = records_.find_or_create(assembly.peer, assembly.rc_id, assembly.tassn);
     if (record == nullptr) {
@@ -178,19 +200,26 @@ void Target::begin(Assembly& assembly, const transport::Received& packet,
   if (record != nullptr) {
     assembly.number = record->unwrap(assembly.tassn);
     const bool seen = record->see(assembly.number);
-    if (seen) note_order(assembly, *record, request.headers);
-    const auto mark = seen ? record->mark(assembly.number) : ExecutionRecord::Mark::withdrawn;
-    if (mark == ExecutionRecord::Mark::withdrawn || mark == ExecutionRecord::Mark::executing) {
+    if (seen) sequences_.note(assembly, *record, base);
+    const Mark mark = seen ? record->mark(assembly.number) : Mark::withdrawn;
+    if (mark == Mark::withdrawn || mark == Mark::executing) {
       assembly.verdict = Verdict::ignore;
       return;
     }
-    if (mark == ExecutionRecord::Mark::executed) {
+    if (mark == Mark::executed) {
       ++counters_.repeated;
       assembly.verdict = Verdict::executed;
       return;
     }
   }
-  if (!its_turn(assembly, packet, request)) return;
+  if (!sequences_.its_turn(assembly, packet, request)) {
+    if (assembly.verdict == Verdict::parked) {
+      assembly.record = record;
+    } else {
+      ++counters_.too_early;
+    }
+    return;
+  }
   start(assembly, packet, request);
   if (assembly.verdict != Verdict::run) return;
   // A repeated slice must not be executed after slices that follow it in order.
@@ -221,13 +250,12 @@ void Target::take(Assembly& assembly, const transport::Received& packet,
 void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
   using Mark = ExecutionRecord::Mark;
   const bool notified = assembly.verdict == Verdict::run && executor_.finish(assembly, request);
-  pass(assembly);
+  sequences_.pass(assembly);
   switch (assembly.verdict) {
-    case Verdict::run: {
+    case Verdict::run:
       ++counters_.executed;
       if (assembly.record != nullptr) assembly.record->set(assembly.number, Mark::executed);
       return answer_executed(assembly, notified, now);
-    }
     case Verdict::executed:
       return answer_executed(assembly, false, now);
     case Verdict::too_long:
@@ -235,35 +263,25 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
       // effect.
       executor_.finish(assembly, request);
       assembly.abandon(Mark::withdrawn);
-      ++counters_.refused;
-      return answer(assembly, Response::completer_error,
-                    static_cast<uint8_t>(CompleterError::unsupported_request), false, now);
+      return refuse(assembly, CompleterError::unsupported_request, now);
     case Verdict::refuse:
-    case Verdict::no_receives: {
-      ++counters_.refused;
-      const CompleterError error = assembly.verdict == Verdict::refuse
-                                       ? CompleterError::remote_abort
-                                       : CompleterError::unsupported_request;
       note_refusal(assembly, request, now);
       assembly.give_back();
-      return answer(assembly, Response::completer_error, static_cast<uint8_t>(error), false, now);
-    }
+      return refuse(assembly, CompleterError::remote_abort, now);
+    case Verdict::no_receives:
+      note_refusal(assembly, request, now);
+      assembly.give_back();
+      return refuse(assembly, CompleterError::unsupported_request, now);
     case Verdict::not_ready:
       ++counters_.not_ready;
-      return answer(assembly, Response::receiver_not_ready, not_ready_timer, false, now);
+      return answer(assembly, Response::receiver_not_ready, not_ready_timer, now);
     case Verdict::no_room:
-      ++counters_.refused;
-      return answer(assembly, Response::completer_error,
-                    static_cast<uint8_t>(CompleterError::no_room), false, now);
+      return refuse(assembly, CompleterError::no_room, now);
     case Verdict::unsupported:
-      ++counters_.refused;
       assembly.abandon(Mark::none);
-      return answer(assembly, Response::completer_error,
-                    static_cast<uint8_t>(CompleterError::unsupported_request), false, now);
+      return refuse(assembly, CompleterError::unsupported_request, now);
     case Verdict::no_context:
-      ++counters_.refused;
-      return answer(assembly, Response::completer_error,
-                    static_cast<uint8_t>(CompleterError::unsupported_request), false, now);
+      return refuse(assembly, CompleterError::unsupported_request, now);
     case Verdict::ignore:
     case Verdict::parked:
       return;
@@ -271,81 +289,6 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
       ++counters_.ignored;
       return;
   }
-}
-
-// The peer learns of the refusal from the answer; this informs the owner.
-void Target::complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info, Time now) {
-  if (const auto until = refusals_.note(peer, request, info, now)) {
-    stop_listening(peers_.at(peer), *until);
-  }
-}
-
-// Raises the event once per slice, and not only when all of it has arrived, because a peer that
-// guesses tokens need not send the rest. The slice is answered with the same verdict, even if the
-// peer is ignored from now on.
-void Target::note_refusal(Assembly& assembly, const TaRequest& request, Time now) {
-  const Verdict verdict = assembly.verdict;
-  if (verdict != Verdict::refuse && verdict != Verdict::no_receives) return;
-  if (std::exchange(assembly.complained, true)) return;
-  if (assembly.missing) {
-    answers_.report_missing(assembly.peer, TokenId(request.memory.token_id));
-  } else {
-    complain(assembly.peer, request, *assembly.info, now);
-  }
-  assembly.verdict = verdict;
-}
-
-// From now on packets of the peer are acknowledged, but the slices that they belong to are dropped.
-// Assemblies of slices in progress are kept until all their packets have arrived, and are erased
-// then.
-void Target::stop_listening(PeerState& peer, Time until) {
-  peer.ignored_until = until;
-  Assembly* next = assemblies_.first_of(peer);
-  while (next != nullptr) {
-    Assembly& assembly = *next;
-    next = assemblies_.next_of(assembly);
-    if (assembly.verdict == Verdict::parked) {
-      assembly.packets = assembly.kept.count;
-      leave_parking(assembly);
-      assembly.verdict = Verdict::drop;
-      if (assembly.whole()) erase(assembly);
-      continue;
-    }
-    assembly.give_back();
-    assembly.verdict = Verdict::drop;
-  }
-}
-
-void Target::answer(const Assembly& assembly, Response status, uint8_t info, bool notified,
-                    Time now) {
-  answers_.add({.peer = assembly.peer,
-                .rc_id = assembly.rc_id,
-                .tassn = assembly.tassn,
-                .status = status,
-                .info = info,
-                .notified = notified},
-               now);
-}
-
-void Target::answer_executed(const Assembly& assembly, bool notified, Time now) {
-  Answers::Answer answer{.peer = assembly.peer,
-                         .rc_id = assembly.rc_id,
-                         .tassn = assembly.tassn,
-                         .status = Response::success,
-                         .notified = notified};
-  if (brings_back(*assembly.info)) {
-    ExecutionRecord& record = *records_.find(assembly.peer, assembly.rc_id);
-    if (assembly.verdict == Verdict::run) {
-      fetched_.keep(record, assembly.number,
-                    {assembly.immediate, static_cast<uint8_t>(assembly.bytes)});
-    }
-    if (!add_value(answer, fetched_.find(record, assembly.number))) {
-      // The initiator had more atomics outstanding than was agreed.
-      answer.status = Response::completer_error;
-      answer.info = static_cast<uint8_t>(CompleterError::withdrawn);
-    }
-  }
-  answers_.add(answer, now);
 }
 
 void Target::handle_read(const transport::Received& packet, const ParsedRequest& request,
@@ -361,22 +304,23 @@ void Target::handle_read(const transport::Received& packet, const ParsedRequest&
                .tassn = headers.base.tassn,
                .info = request.info,
                .order = headers.base.order};
-  ExecutionRecord* record = records_.find(packet.peer, headers.base.rc_id);
-  if (!keeps_order(one, record, headers)) return finish(one, headers, now);
+  ExecutionRecord* const record = find_record(records_, one, headers.base);
+  if (!sequences_.prepare(one, record, headers.base)) return finish(one, headers, now);
   if (record != nullptr) {
     one.number = record->unwrap(headers.base.tassn);
-    if (record->see(one.number)) note_order(one, *record, headers);
-    if (!its_turn(one, packet, request)) {
-      finish(one, headers, now);
-      return advance(one.context, now);
-    }
+    if (record->see(one.number)) sequences_.note(one, *record, headers.base);
+  }
+  if (!sequences_.its_turn(one, packet, request)) {
+    ++counters_.too_early;
+    finish(one, headers, now);
+    return advance(one.context, now);
   }
   if (headers.memory.length > 0 && !executor_.readable(headers)) {
     ++counters_.refused;
     complain(packet.peer, headers, *request.info, now);
     answer.info = static_cast<uint8_t>(CompleterError::remote_abort);
     answers_.add(answer, now);
-    pass(one);
+    sequences_.pass(one);
     return advance(one.context, now);
   }
   if (peers_.at(packet.peer).reads_in >= reads_) {
@@ -394,7 +338,7 @@ void Target::handle_read(const transport::Received& packet, const ParsedRequest&
                              .token = TokenValue(headers.token.token),
                              .address = headers.memory.address,
                              .bytes = headers.memory.length});
-  pass(one);
+  sequences_.pass(one);
   advance(one.context, now);
 }
 
@@ -439,7 +383,7 @@ void Target::handle_filler(const transport::Received& packet, Time now) {
   const Tassn tassn = record->unwrap(base->tassn);
   if (!record->see(tassn)) return;
   // If the cancelled slice is parked, it arrived under another slice number of the channel.
-  if (Assembly* parked = find_parked(*record, tassn)) forget(*parked);
+  if (Assembly* parked = sequences_.find(*record, tassn)) forget(*parked);
   const bool executed = record->mark(tassn) == ExecutionRecord::Mark::executed;
   if (!executed) record->set(tassn, ExecutionRecord::Mark::withdrawn);
   if (executed) {
@@ -451,16 +395,129 @@ void Target::handle_filler(const transport::Received& packet, Time now) {
   pass_over(*record, tassn, now);
 }
 
-// ---- ends of slices
+// ---- the answer of a slice
+
+void Target::answer(const Assembly& assembly, Response status, uint8_t info, Time now) {
+  answers_.add({.peer = assembly.peer,
+                .rc_id = assembly.rc_id,
+                .tassn = assembly.tassn,
+                .status = status,
+                .info = info},
+               now);
+}
+
+void Target::refuse(const Assembly& assembly, CompleterError error, Time now) {
+  ++counters_.refused;
+  answer(assembly, Response::completer_error, static_cast<uint8_t>(error), now);
+}
+
+void Target::answer_executed(const Assembly& assembly, bool notified, Time now) {
+  Answers::Answer answer{.peer = assembly.peer,
+                         .rc_id = assembly.rc_id,
+                         .tassn = assembly.tassn,
+                         .status = Response::success,
+                         .notified = notified};
+  if (brings_back(*assembly.info)) {
+    ExecutionRecord& record = *records_.find(assembly.peer, assembly.rc_id);
+    if (assembly.verdict == Verdict::run) {
+      fetched_.keep(record, assembly.number,
+                    {assembly.immediate, static_cast<uint8_t>(assembly.bytes)});
+    }
+    if (!add_value(answer, fetched_.find(record, assembly.number))) {
+      // The initiator had more atomics outstanding than was agreed.
+      answer.status = Response::completer_error;
+      answer.info = static_cast<uint8_t>(CompleterError::withdrawn);
+    }
+  }
+  answers_.add(answer, now);
+}
+
+// ---- other slices of the queue or the peer
+
+// Slices behind this number need not wait for it any more.
+void Target::pass_over(const ExecutionRecord& record, Tassn number, Time now) {
+  sequences_.pass(record, number);
+  advance(record.context, now);
+}
+
+// Executes the parked slices whose turn has come.
+void Target::advance(uint32_t context, Time now) {
+  while (Assembly* next = sequences_.next(context)) unpark(*next, now);
+}
+
+// The slice may be executed now: its packets are placed as if they arrived now.
+void Target::unpark(Assembly& assembly, Time now) {
+  ExecutionRecord& record = *assembly.record;
+  assembly.abandon(ExecutionRecord::Mark::none);
+  assembly.verdict = Verdict::run;
+  bool begun = false;
+  const auto place = [&](const transport::Received& packet) {
+    ParsedRequest request;
+    const bool parsed = parse_request(packet.head, request);
+    URMA_ASSERT(parsed, "parked packets were parsed when they arrived");
+    if (!std::exchange(begun, true)) {
+      start(assembly, packet, request);
+      if (assembly.verdict == Verdict::run) {
+        assembly.record = &record;
+        record.set(assembly.number, ExecutionRecord::Mark::executing);
+      }
+    }
+    take(assembly, packet, request);
+    if (!assembly.whole()) {
+      note_refusal(assembly, request.headers, now);
+      return false;
+    }
+    finish(assembly, request.headers, now);
+    return true;
+  };
+  if (sequences_.unpark(assembly, place)) assemblies_.erase(assembly);
+}
+
+// Raises the event once per slice, and not only when all of it has arrived, because a peer that
+// guesses tokens need not send the rest. The slice is answered with the same verdict, even if the
+// peer is ignored from now on.
+void Target::note_refusal(Assembly& assembly, const TaRequest& request, Time now) {
+  const Verdict verdict = assembly.verdict;
+  if (verdict != Verdict::refuse && verdict != Verdict::no_receives) return;
+  if (std::exchange(assembly.complained, true)) return;
+  if (assembly.missing) {
+    answers_.report_missing(assembly.peer, TokenId(request.memory.token_id));
+  } else {
+    complain(assembly.peer, request, *assembly.info, now);
+  }
+  assembly.verdict = verdict;
+}
+
+// The peer learns of the refusal from the answer; this informs the owner.
+void Target::complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info, Time now) {
+  const auto until = refusals_.note(peer, request, info, now);
+  if (until) ignore(peers_.at(peer), *until);
+}
+
+// From now on packets of the peer are acknowledged, but the slices that they belong to are dropped.
+// Assemblies of slices in progress are kept until all their packets have arrived, and are erased
+// then.
+void Target::ignore(PeerState& peer, Time until) {
+  peer.ignored_until = until;
+  Assembly* next = assemblies_.first_of(peer);
+  while (next != nullptr) {
+    Assembly& assembly = *next;
+    next = assemblies_.next_of(assembly);
+    const bool parked = assembly.verdict == Verdict::parked;
+    if (parked) {
+      assembly.packets = assembly.kept.count;
+      sequences_.leave(assembly);
+    }
+    assembly.give_back();
+    assembly.verdict = Verdict::drop;
+    if (parked && assembly.whole()) assemblies_.erase(assembly);
+  }
+}
 
 // Drops a slice without executing it.
 void Target::forget(Assembly& assembly) {
+  if (assembly.verdict == Verdict::parked) sequences_.leave(assembly);
   assembly.give_back();
-  erase(assembly);
-}
-
-void Target::erase(Assembly& assembly) {
-  if (assembly.verdict == Verdict::parked) leave_parking(assembly);
   assemblies_.erase(assembly);
 }
 
@@ -470,7 +527,7 @@ void Target::down(PeerState& peer, bool over) {
   while (Assembly* assembly = assemblies_.first_of(peer)) forget(*assembly);
   if (!over) return;
   records_.forget(peer, [&](ExecutionRecord& record) {
-    sequences_.take_back(record, peer);
+    sequences_.forget(record, peer);
     fetched_.forget(record);
   });
 }

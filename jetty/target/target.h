@@ -28,8 +28,9 @@ struct TargetCounters {
   uint64_t datagrams_dropped = 0;  // no receive slot, no such Jetty, or a wrong token
 };
 
-// Takes the packets of requests, in any order. It has each packet placed as it arrives, each slice
-// executed once, and each slice answered when all of it has arrived. It knows only slices, not
+// The way of a request's packets, which arrive in any order: each packet is placed as it arrives,
+// each slice is executed once, and answered when all of it has arrived. The state is in the parts
+// that it asks in turn (README.md), none of which knows the Target. It knows only slices, not
 // works. Transactions owns it; only the thread that runs the engine calls it.
 class Target {
  public:
@@ -73,39 +74,32 @@ class Target {
  private:
   using Verdict = Assembly::Verdict;
 
+  // The way of a packet.
   template <class Headers>
   bool deliver(const transport::Received& packet, Time now);
+  void handle_further(Assembly& assembly, const transport::Received& packet,
+                      const ParsedRequest& request, Time now);
   [[gnu::cold]] void refuse_opcode(const transport::Received& packet, const Btah& base, Time now);
   void handle_read(const transport::Received& packet, const ParsedRequest& request, Time now);
   void begin(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
   void start(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
   void take(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
-
-  // Order.
-  bool keeps_order(Assembly& assembly, ExecutionRecord*& record, const TaRequest& request);
-  void note_order(Assembly& assembly, ExecutionRecord& record, const TaRequest& request);
-  bool its_turn(Assembly& assembly, const transport::Received& packet,
-                const ParsedRequest& request);
-  [[gnu::cold]] void park(Assembly& assembly, const transport::Received& packet,
-                          const ParsedRequest& request);
-  [[gnu::cold]] void keep(Assembly& assembly, const transport::Received& packet,
-                          const ParsedRequest& request);
-  [[gnu::cold]] void unpark(Assembly& assembly, Time now);
-  [[gnu::cold]] void leave_parking(Assembly& assembly);
-  Assembly* find_parked(const ExecutionRecord& record, Tassn number);
-  void pass(const Assembly& assembly);
-  void pass_over(const ExecutionRecord& record, Tassn number, Time now);
-  void advance(uint32_t sequence, Time now);
   void finish(Assembly& assembly, const TaRequest& request, Time now);
-  void answer(const Assembly& assembly, Response status, uint8_t info, bool notified, Time now);
-  void answer_executed(const Assembly& assembly, bool notified, Time now);
 
+  // The answer of a slice.
+  void answer(const Assembly& assembly, Response status, uint8_t info, Time now);
+  void answer_executed(const Assembly& assembly, bool notified, Time now);
+  void refuse(const Assembly& assembly, CompleterError error, Time now);
+
+  // Other slices of the queue or the peer.
+  void pass_over(const ExecutionRecord& record, Tassn number, Time now);
+  void advance(uint32_t context, Time now);
+  [[gnu::cold]] void unpark(Assembly& assembly, Time now);
+  void note_refusal(Assembly& assembly, const TaRequest& request, Time now);
   [[gnu::cold]] void complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info,
                               Time now);
-  void note_refusal(Assembly& assembly, const TaRequest& request, Time now);
-  void stop_listening(PeerState& peer, Time until);
-  void forget(Assembly& assembly);
-  void erase(Assembly& assembly);
+  void ignore(PeerState& peer, Time until);
+  [[gnu::cold]] void forget(Assembly& assembly);
 
   const uint32_t reads_;
   PeerStates& peers_;
@@ -113,10 +107,8 @@ class Target {
   Answers answers_;
   ExecutionRecords records_;
   FetchedValues fetched_;
-  Sequences sequences_;
-  Parking parking_;
-  uint32_t parked_ = 0;  // slices
   Assemblies assemblies_;
+  Sequences sequences_;
   Refusals refusals_;  // of requests
   Datagrams datagrams_;
   TargetCounters counters_;

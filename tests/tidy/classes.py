@@ -13,8 +13,6 @@ LINES = 60
 # ctest shows a test that exits with this code as skipped.
 SKIPPED = 77
 EXEMPT = {
-    # It is being divided.
-    "urma::jetty::Target",
     # Its overloads are its interface: a user chooses among fewer names than there are declarations.
     "urma::Device",
 }
