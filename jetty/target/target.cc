@@ -294,10 +294,6 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
 void Target::handle_read(const transport::Received& packet, const ParsedRequest& request,
                          Time now) {
   const TaRequest& headers = request.headers;
-  Answers::Answer answer{.peer = packet.peer,
-                         .rc_id = headers.base.rc_id,
-                         .tassn = headers.base.tassn,
-                         .status = Response::completer_error};
   // A read is ordered like a slice of one packet. Its assembly is not stored.
   Assembly one{.peer = packet.peer,
                .rc_id = headers.base.rc_id,
@@ -307,27 +303,18 @@ void Target::handle_read(const transport::Received& packet, const ParsedRequest&
   ExecutionRecord* const record = find_record(records_, one, headers.base);
   if (!sequences_.prepare(one, record, headers.base)) return finish(one, headers, now);
   if (record != nullptr) {
-    one.number = record->unwrap(headers.base.tassn);
+    one.number = record->unwrap(one.tassn);
     if (record->see(one.number)) sequences_.note(one, *record, headers.base);
   }
   if (!sequences_.its_turn(one, packet, request)) {
     ++counters_.too_early;
+  } else if (headers.memory.length > 0 && !executor_.readable(headers)) {
+    one.verdict = Verdict::refuse;
+  } else if (peers_.at(packet.peer).reads_in >= reads_) {
+    one.verdict = Verdict::not_ready;
+  }
+  if (one.verdict != Verdict::run) {
     finish(one, headers, now);
-    return advance(one.context, now);
-  }
-  if (headers.memory.length > 0 && !executor_.readable(headers)) {
-    ++counters_.refused;
-    complain(packet.peer, headers, *request.info, now);
-    answer.info = static_cast<uint8_t>(CompleterError::remote_abort);
-    answers_.add(answer, now);
-    sequences_.pass(one);
-    return advance(one.context, now);
-  }
-  if (peers_.at(packet.peer).reads_in >= reads_) {
-    ++counters_.not_ready;
-    answer.status = Response::receiver_not_ready;
-    answer.info = not_ready_timer;
-    answers_.add(answer, now);
     return advance(one.context, now);
   }
   ++counters_.executed;
