@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "jetty/queues.h"
-#include "jetty/target/atomic_results.h"
+#include "jetty/target/fetched_values.h"
 #include "tests/catch.h"
 #include "tests/unit/random_headers.h"
 #include "urma/core/atomic_works.h"
@@ -145,6 +145,27 @@ TEST_CASE("the results of exactly the last R atomics of a queue are kept") {
     // A later TASSN with the same wire bits is not found.
     REQUIRE_FALSE(results.find(tassn(i * 3 + 65'536)));
   }
+}
+
+TEST_CASE("a queue's fetched values are kept until its record ends, and then forgotten") {
+  jetty::FetchedValues values(1);
+  jetty::ExecutionRecord one{0};
+  jetty::ExecutionRecord other{0};
+  const Tassn tassn = Tassn::first(0);
+  CHECK_FALSE(values.find(one, tassn));
+  values.keep(one, tassn, {.fetched = 7, .bytes = 8});
+  values.keep(one, tassn + 1, {.fetched = 9, .bytes = 4});
+  REQUIRE(values.find(one, tassn));
+  CHECK(values.find(one, tassn)->fetched == 7);
+  CHECK(values.find(one, tassn + 1)->bytes == 4);
+  CHECK_FALSE(values.find(other, tassn));
+  values.forget(other);
+  CHECK(values.find(one, tassn));
+  values.forget(one);
+  CHECK_FALSE(values.find(one, tassn));
+  values.keep(other, tassn + 2, {.fetched = 1, .bytes = 8});
+  CHECK(values.find(other, tassn + 2));
+  CHECK_FALSE(values.find(other, tassn));
 }
 
 // Returns the status with which an invalid work is refused when it is posted.
