@@ -303,7 +303,8 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
                                         .controller = used,
                                         .retransmission = *mode,
                                         .balance = options.balance.value_or(facts.balance),
-                                        .limits = options.limits};
+                                        .limits = options.limits,
+                                        .profile = options.profile};
   auto state = std::make_unique<Device::State>();
   state->text = text;
   state->chosen = describe(*mode, facts, named || options.retransmission);
@@ -426,6 +427,23 @@ Result<Statistics> Device::stats() {
   Statistics out;
   state_->runner->call([&](engine::Engine& engine, Time) {
     out = statistics_of(engine);
+    return true;
+  });
+  return out;
+}
+
+// Read in a pass, so that it contains no stage in part.
+Result<Profile> Device::profile() {
+  if (auto able = usable(state_, "profile"); !able) return able.error();
+  engine::Profiler* const profiler = state_->runner->profiler();
+  if (profiler == nullptr) {
+    return Error{Status::invalid_argument,
+                 "profile: this device does not time its stages. Fix: open it with "
+                 "DeviceOptions::profile = true"};
+  }
+  Profile out;
+  state_->runner->call([&](engine::Engine&, Time) {
+    out = profiler->read();
     return true;
   });
   return out;

@@ -206,19 +206,34 @@ constexpr auto post_receive = [](const auto& state, std::span<const Buffer> buff
 size_t Jetty::post(std::span<const Work> works) {
   if (!state_ || works.data() == nullptr) [[unlikely]]
     return 0;
-  engine::Runner& runner = state_->runner();
-  if (!runner.here() || !runner.open()) return 0;
+  const engine::Runner& runner = state_->runner();
+  if (!runner.as_usual() || !runner.open()) [[unlikely]]
+    return state_->post_seldom(works);
+  return state_->post(works);
+}
+
+// Posts to a device that is closed or profiled, or in a forked child.
+size_t Jetty::State::post_seldom(std::span<const Work> works) {
+  if (!runner().here() || !runner().open()) return 0;
+  engine::CallTimer timer(*runner().profiler());
+  const size_t taken = post(works);
+  timer.ended(Stage::post);
+  return taken;
+}
+
+[[gnu::always_inline]] inline size_t Jetty::State::post(std::span<const Work> works) {
+  engine::Runner& runner = this->runner();
   if (const drivers::MappedMemory& mapped = runner.port_facts().mapped;
       mapped.base != nullptr && mapped.in_a_row) {
     for (const Work& work : works) {
       if (work.operation == Operation::read && work.segment.mapped()) fetch_ahead(mapped, work);
     }
   }
-  const size_t taken = state_->queues->post(works);
+  const size_t taken = queues->post(works);
   if (taken > 0) {
     const Work& first = works.front();
     const bool mapped = first.operation != Operation::send && first.segment.mapped();
-    runner.posted(state_->made.handle.index, mapped);
+    runner.posted(made.handle.index, mapped);
   }
   return taken;
 }

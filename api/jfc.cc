@@ -23,12 +23,26 @@ Error not_served(const engine::Runner& runner, std::string_view call) {
 }  // namespace
 
 size_t CompletionSource::poll(std::span<Completion> out) {
+  if (!runner->as_usual()) [[unlikely]]
+    return take_seldom(out);
+  return take(out);
+}
+
+// Polls in a forked child, or a device that is profiled.
+size_t CompletionSource::take_seldom(std::span<Completion> out) {
   if (!runner->here()) {
     // Reports to a thread that polls in a forked child that no completions will come, and why.
     if (out.empty() || out.data() == nullptr) return 0;
     out[0] = {.status = Status::forked, .from = {}};
     return 1;
   }
+  engine::CallTimer timer(*runner->profiler());
+  const size_t count = take(out);
+  timer.ended(count > 0 ? Stage::poll_found : Stage::poll_nothing);
+  return count;
+}
+
+[[gnu::always_inline]] inline size_t CompletionSource::take(std::span<Completion> out) {
   if (!jfc->ready()) runner->look(*jfc);
   const bool closed = runner->closed();
   const size_t count = jfc->poll(out);
@@ -39,7 +53,13 @@ size_t CompletionSource::poll(std::span<Completion> out) {
 }
 
 std::span<const Completion> CompletionSource::wait(Duration limit, std::span<Completion> out) {
-  if (runner->here()) runner->wait(*jfc, limit);
+  if (runner->here() && runner->profiler() != nullptr) {
+    engine::CallTimer timer(*runner->profiler());
+    runner->wait(*jfc, limit);
+    timer.ended(Stage::wait);
+  } else if (runner->here()) {
+    runner->wait(*jfc, limit);
+  }
   return out.first(poll(out));
 }
 

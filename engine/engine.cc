@@ -81,16 +81,19 @@ Engine::~Engine() {
   frames_.give_back(*port_);
 }
 
-bool Engine::pass(Time now, const jetty::Jfc* polled) {
+template <class Stages>
+bool Engine::pass(Time now, const jetty::Jfc* polled, Stages stages) {
   ++passes_;
   found_nothing_ = false;
   // Works that the application posts in answer to the last pass leave first.
   const bool marked = dirty_.any();
-  bool busy = received_last_ && marked;
+  const bool leaves_first = received_last_ && marked;
+  bool busy = leaves_first;
   // If the port receives by reading memory, calling a pass takes longer than receiving, so a pass
   // that an application runs tries several times.
   const uint32_t looks = polled != nullptr && ways_ != nullptr && !marked ? looks_at_once : 1;
   for (uint32_t i = 0; i < looks && !busy; ++i) busy = receive(now);
+  if (busy && !leaves_first) stages.ended(Stage::receive);
   received_last_ = !received_last_ && busy;
   showed_completion_ = transactions_.jetties().pushed();
   if (polled != nullptr && received_last_ && showed_completion_) {
@@ -103,16 +106,25 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
   // Most passes of a polling thread find nothing, and end here.
   found_nothing_ = polled != nullptr && !busy && quiet(now);
   if (found_nothing_) return false;
+  if (!busy) stages.ended(Stage::look);
   if (commands_.waits() || commands_.arrived()) busy = run_commands(now) || busy;
   busy = names_.pass(now) || busy;
+  stages.ended(Stage::commands);
   const bool posted = take_posted(now);
-  if (now >= timers_due_ && now - passed_at_ >= stood_still) busy = catch_up(now) || busy;
+  stages.ended(Stage::take);
+  if (now >= timers_due_ && now - passed_at_ >= stood_still) {
+    busy = catch_up(now) || busy;
+    stages.ended(Stage::receive);
+  }
   passed_at_ = now;
   transport_.handle_timers(now);
   transactions_.initiator().handle_timers(now);
+  stages.ended(Stage::timers);
   busy = send(now, polled != nullptr, posted) || posted || busy;
   if (ways_ != nullptr) ways_->notify();
+  stages.ended(Stage::send);
   settle(now);
+  stages.ended(Stage::settle);
   kick_ = transactions_.jetties().wake_others(polled) || kick_;
   busy = busy || frames_.waiting() > 0 || ready_.size() > 0 || transport_.wants_to_send() ||
          transactions_.initiator().lets_go();
@@ -125,6 +137,9 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
   rest_until_ = busy ? now : std::max(due, now);
   return busy;
 }
+
+template bool Engine::pass<NoStages>(Time, const jetty::Jfc*, NoStages);
+template bool Engine::pass<StageTimer&>(Time, const jetty::Jfc*, StageTimer&);
 
 void Engine::Events::raise(const Event& event) {
   Event located = event;

@@ -13,6 +13,7 @@
 #include "engine/name_service.h"
 #include "engine/path_changes.h"
 #include "engine/registrations.h"
+#include "engine/stage_times.h"
 #include "engine/token_judge.h"
 #include "urma/core/options.h"
 
@@ -27,6 +28,7 @@ struct EngineSettings {
   Retransmission retransmission{};
   Balance balance = Balance::slice;
   Limits limits{};
+  bool profile = false;  // the stages of the device are timed
 };
 
 // Runs passes, and says when the next one is needed. An engine owns one port and everything that
@@ -42,8 +44,10 @@ class Engine {
 
   // Runs one bounded pass. Returns true if it did something, so that there may be more. `polled`:
   // the JFC for which an application runs this pass, which then uses the fast path
-  // (Answers::flush); null if there is none.
-  bool pass(Time now, const jetty::Jfc* polled);
+  // (Answers::flush); null if there is none. `Stages` times the pass: StageTimer&, or NoStages in a
+  // device that is not profiled.
+  template <class Stages>
+  bool pass(Time now, const jetty::Jfc* polled, Stages stages);
 
   // Returns whether the last pass was run for an application and found and changed nothing.
   bool found_nothing() const { return found_nothing_; }

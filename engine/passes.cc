@@ -65,21 +65,36 @@ Time Passes::machine_time(const jetty::Jfc* polled) {
 
 // Returns true if there may be more to do.
 bool Passes::run(const jetty::Jfc* polled) {
+  return stages_ == nullptr ? run_pass<NoStages>(polled, {}) : run_timed(polled);
+}
+
+bool Passes::run_timed(const jetty::Jfc* polled) {
+  StageTimer stages(*stages_);
+  return run_pass<StageTimer&>(polled, stages);
+}
+
+template <class Stages>
+bool Passes::run_pass(const jetty::Jfc* polled, Stages stages) {
   const Time machine = clock_ != nullptr ? clock_->now() : machine_time(polled);
   const Time now = time_.advance(machine, next_deadline_);
   const bool timer_ran = now >= next_deadline_;
-  const bool busy = engine_.pass(now, polled);
+  const bool busy = engine_.pass<Stages>(now, polled, stages);
   if (polled != nullptr) polled_at_.store(machine, std::memory_order_relaxed);
   rouse_ = false;
   plan_copies(machine);
   const bool reports = machine >= report_at_;
   if (reports) {
+    stages.ended(Stage::finish);
     report(machine);
+    stages.ended(Stage::report);
   } else if ((busy || timer_ran) && report_at_ == never && reporting_) {
     report_at_ = machine + Reporter::interval;
   }
   // An alarm in the past would let no thread sleep.
-  if (engine_.found_nothing() && !reports) return false;
+  if (engine_.found_nothing() && !reports) {
+    stages.ended(Stage::look);
+    return false;
+  }
   if (polled != nullptr && engine_.showed_completion())
     expects_post_.store(true, std::memory_order_relaxed);
   next_deadline_ = engine_.next_deadline();
@@ -90,6 +105,7 @@ bool Passes::run(const jetty::Jfc* polled) {
   // The thread at the descriptors is woken because it has a completion, or because the next pass is
   // due earlier than was planned.
   rouse_ = engine_.take_kick() || due < planned;
+  stages.ended(Stage::finish);
   return busy;
 }
 
@@ -121,11 +137,20 @@ bool Passes::copy_posted(uint32_t jetty) {
   if (!token_.take()) return false;
   const bool counted = !reporting_ || report_at_ != never;
   const bool may = counted && copies_left_ > 0 && pass_may_wait();
-  const bool copied = may && engine_.copy_posted(jetty, copies_left_);
+  const bool copied =
+      may && (stages_ == nullptr ? engine_.copy_posted(jetty, copies_left_) : copy_timed(jetty));
   const bool rouse = engine_.take_kick();
   token_.drop();
   if (rouse) waker_.wake();
   return copied;
+}
+
+bool Passes::copy_timed(uint32_t jetty) {
+  StageTimer stages(*stages_);
+  const uint32_t before = copies_left_;
+  const bool all = engine_.copy_posted(jetty, copies_left_);
+  if (copies_left_ < before) stages.ended(Stage::copy_in_post);
+  return all;
 }
 
 // The peer waits for the work that is posted first after something has arrived. So the packet is
@@ -133,6 +158,7 @@ bool Passes::copy_posted(uint32_t jetty) {
 bool Passes::send_ahead(uint32_t jetty, const Keeper& keeper) {
   if (!token_.take()) return false;
   expects_post_.store(false, std::memory_order_relaxed);
+  const uint64_t begin = stages_ != nullptr ? stages_->now() : 0;
   const bool may = !keeper.service_keeps();
   const jetty::DoneAhead sent = may ? engine_.send_ahead(jetty) : jetty::DoneAhead{};
   if (sent) {
@@ -141,6 +167,7 @@ bool Passes::send_ahead(uint32_t jetty, const Keeper& keeper) {
     next_deadline_ = time_.advance(machine_time_, next_deadline_);
     engine_.take_sent_ahead(jetty, sent, next_deadline_);
     alarm_.store(machine_time_, std::memory_order_relaxed);
+    if (stages_ != nullptr) stages_->add(Stage::send_ahead, begin, stages_->now());
   }
   token_.drop();
   if (sent) waker_.wake();

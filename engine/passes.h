@@ -8,6 +8,7 @@
 #include "engine/engine_token.h"
 #include "engine/keeper.h"
 #include "engine/reporter.h"
+#include "engine/stage_times.h"
 #include "engine/waker.h"
 
 namespace urma::engine {
@@ -33,6 +34,8 @@ class Passes {
   // ---- before the first pass
 
   void report_to(std::unique_ptr<Reporter> reporter);
+  // From now on the stages of passes are timed. `stages` is not owned, and outlives this object.
+  void time_stages(StageTimes& stages) { stages_ = &stages; }
 
   // ---- any thread
 
@@ -76,6 +79,10 @@ class Passes {
 
  private:
   bool run(const jetty::Jfc* polled);
+  [[gnu::cold]] bool run_timed(const jetty::Jfc* polled);
+  template <class Stages>
+  bool run_pass(const jetty::Jfc* polled, Stages stages);
+  [[gnu::cold]] bool copy_timed(uint32_t jetty);
   Ran end_pass(bool busy);
   [[gnu::cold]] void disarm();
   Time machine_time(const jetty::Jfc* polled);
@@ -103,6 +110,7 @@ class Passes {
   bool reporting_ = false;
   bool rouse_ = false;  // the thread that sleeps at the descriptors must be woken
   std::unique_ptr<Reporter> reporter_;
+  StageTimes* stages_ = nullptr;  // null if the device is not profiled
 
   EngineToken token_;
   std::atomic<bool> expects_post_{false};

@@ -12,12 +12,14 @@ constexpr Duration goodbye_limit = std::chrono::milliseconds(200);
 
 Runner::Runner(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& settings,
                Threads threads, std::unique_ptr<Entropy> entropy)
-    : threads_(threads),
+    : fork_mark_(settings.profile),
+      threads_(threads),
       port_facts_(port->facts()),
       clock_(port->clock()),
       engine_(std::move(port), settings, std::move(entropy)),
       ports_(engine_.descriptors().begin(), engine_.descriptors().end()),
       self_(engine_.transport().know(port_facts_.eid, port_facts_.self, settings.life)),
+      profiler_(settings.profile ? std::make_unique<Profiler>() : nullptr),
       waker_(engine_.port(), clock_, *this),
       keeper_(threads, waker_),
       passes_(engine_, waker_, clock_, !has_service()),
@@ -25,7 +27,9 @@ Runner::Runner(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       service_(passes_, waker_, keeper_, descriptors_),
       waiting_(passes_, keeper_, descriptors_, state_),
       calls_(engine_, passes_, waker_, clock_),
-      paths_(engine_, calls_, port_facts_, clock_, *this) {}
+      paths_(engine_, calls_, port_facts_, clock_, *this) {
+  if (profiler_ != nullptr) passes_.time_stages(profiler_->passes());
+}
 
 Result<void> Runner::start() {
   if (auto started = waker_.start(); !started) return started;

@@ -16,6 +16,7 @@
 #include "engine/open_state.h"
 #include "engine/passes.h"
 #include "engine/pollers.h"
+#include "engine/profiler.h"
 #include "engine/service_thread.h"
 #include "engine/waiting.h"
 #include "engine/waker.h"
@@ -38,6 +39,7 @@ namespace urma::engine {
 //   AwaitedJfcs      which descriptors signal that it has closed?
 //   OpenState        how far has it been closed?
 //   ForkMark         is this the process that opened it?
+//   Profiler         how long does each stage take, if that was asked for?
 class Runner final : public drivers::VirtualClock::Driven {
  public:
   Runner(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& settings, Threads threads,
@@ -57,6 +59,10 @@ class Runner final : public drivers::VirtualClock::Driven {
   // Returns false in a child of the process that opened the device, where the device cannot be
   // used.
   bool here() const { return fork_mark_.here(); }
+  // Returns whether calls need neither be refused, because this is such a child, nor timed.
+  bool as_usual() const { return fork_mark_.as_usual(); }
+  // Returns null if the device is not profiled.
+  Profiler* profiler() { return profiler_.get(); }
   // Returns whether a thread of the device's own runs passes when the application runs none.
   bool has_service() const { return !inlined() && !simulated(); }
   bool simulated() const { return clock_ != nullptr; }
@@ -117,6 +123,7 @@ class Runner final : public drivers::VirtualClock::Driven {
   Engine engine_;
   std::vector<NotInherited> ports_;  // the engine's: a child would keep the address in use
   const PeerId self_;
+  const std::unique_ptr<Profiler> profiler_;
   OpenState state_;
   Waker waker_;
   Keeper keeper_;

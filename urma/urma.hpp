@@ -88,6 +88,7 @@
 #include "urma/core/export.h"
 #include "urma/core/options.h"
 #include "urma/core/path.h"
+#include "urma/core/profile.h"
 #include "urma/core/result.h"
 #include "urma/core/segment_options.h"
 #include "urma/core/setting.h"
@@ -670,6 +671,9 @@ class URMA_API Device {
   std::vector<CongestionChoice> congestion_choices() const;
   // Returns the counters of the device; `all_metrics` explains each. Errors: closed, forked.
   Result<Statistics> stats();
+  // Returns how long each stage of the device's work took, since it was opened; `all_stages`
+  // explains each. Errors: invalid_argument (DeviceOptions::profile was not set), closed, forked.
+  Result<Profile> profile();
 
   // Returns the memory that one object of each kind costs, part by part. May throw std::bad_alloc.
   static Budget budget();

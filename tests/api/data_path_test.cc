@@ -91,9 +91,13 @@ uint64_t exchange(Side& a, Side& b, const Imported& to_b, const Imported& to_a, 
 }
 
 TEST_CASE("nothing on the data path allocates or locks after set-up") {
-  for (const char* text : {"udp:", "fault(loss=5%,dup=2%,reorder=2%):udp:"}) {
-    Side a = Side::open(text, {.threads = Threads::inlined});
-    Side b = Side::open(text, {.threads = Threads::inlined});
+  const auto open = [](const char* text, bool profile) {
+    return Side::open(text, {.threads = Threads::inlined, .profile = profile});
+  };
+  for (const auto& [text, profile] : {std::pair("udp:", false), std::pair("udp:", true),
+                                      std::pair("fault(loss=5%,dup=2%,reorder=2%):udp:", false)}) {
+    Side a = open(text, profile);
+    Side b = open(text, profile);
     const Imported to_b = a.device.import(b.line()).value();
     const Imported to_a = b.device.import(a.line()).value();
     exchange(a, b, to_b, to_a, 5);

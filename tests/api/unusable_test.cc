@@ -124,6 +124,7 @@ const std::vector<Call> calls = {
     URMA_VALUE("Device::congestion_choices", on.device.congestion_choices().size(), "0"),
     URMA_CONTROL("Device::settings", on.device.settings()),
     URMA_CONTROL("Device::stats", on.device.stats()),
+    URMA_CONTROL("Device::profile", on.device.profile()),
     {"Device::close", [](Objects& on) { return on.device.close(), "returns"; }, "returns",
      "returns", "returns"},
 

@@ -53,7 +53,7 @@ TEST_CASE("the counters of a device include those of its port") {
 TEST_CASE("passes, segments and Jetties are counted, and unknown peers have no paths") {
   Counted counted;
   const Statistics before = statistics_of(counted.engine);
-  counted.engine.pass(Time{std::chrono::seconds(1)}, nullptr);
+  counted.engine.pass<engine::NoStages>(Time{std::chrono::seconds(1)}, nullptr, {});
   std::array<std::byte, 64> memory{};
   memseg::SegmentTable::Made made;
   counted.engine.registrations().add(
