@@ -69,6 +69,7 @@ Side CaseRun::make_side(Device& device, const Case& what) {
     Jfc queue = must(device.jfc(jetties_each * completions_for(what)), "a completion queue");
     workers_.push_back(std::make_unique<Worker>(
         Worker{.completions = std::move(queue), .loop = {}, .outcome = {}, .failed = {}}));
+    workers_.back()->outcome.builds = Builds(schedule_.profile);
     queues.push_back(&workers_.back()->completions);
   }
   return Side(device, what, Place::client, queues);
@@ -130,6 +131,7 @@ Round CaseRun::round(Result& result) {
       static_cast<double>(outcome.times.percentile(0.5)) / side_.what().test->units_per_us();
   round.messages_per_second = rate_of(outcome);
   round.times = std::move(outcome.times);
+  round.profiles = profiles_;
   result.compare(round);
   result.verdict.add(outcome.verdict);
   result.verdict.add(report.verdict);
@@ -232,8 +234,10 @@ Outcome CaseRun::our_round(int64_t time, Report& report, double& waited_percent)
   if (side_.what().test->atomics()) {
     link_.read(side_.landing(), side_.other(), side_.layout().landing_begin());
   }
+  const auto profiled = profile_now();
   const int64_t waited = run_workers(
       {.at = now() + time, .count = schedule_.round_count, .progress = schedule_.progress});
+  const auto profiled_until = profile_now();
   Outcome all;
   for (const auto& worker : workers_) {
     if (worker->failed) std::rethrow_exception(worker->failed);
@@ -244,8 +248,18 @@ Outcome CaseRun::our_round(int64_t time, Report& report, double& waited_percent)
     link_.write(std::as_bytes(side_.ledger()), side_.other(), 0);
   }
   report = link_.ask<Report>("end", nullptr, 60 * second);
+  if (profiled) {
+    profiles_.client = between(*profiled, *profiled_until, static_cast<uint32_t>(workers_.size()));
+    profiles_.client->build = all.builds.time();
+    profiles_.server = report.profile;
+  }
   waited_percent = percent(std::max(waited, report.waited), all.end - all.begin);
   return all;
+}
+
+std::optional<Profile> CaseRun::profile_now() const {
+  if (!schedule_.profile) return std::nullopt;
+  return must(device_.profile(), "the times of stages");
 }
 
 // Runs one worker on this thread, or several on a thread each. Returns the time for which they

@@ -10,6 +10,7 @@
 #include "apps/urma_perf/link.h"
 #include "apps/urma_perf/ping_pong.h"
 #include "apps/urma_perf/result.h"
+#include "apps/urma_perf/stages.h"
 #include "apps/urma_perf/stream.h"
 #include "apps/urma_perf/threads_mode.h"
 
@@ -29,6 +30,7 @@ struct Schedule {
   uint64_t round_count =
       UINT64_MAX;  // messages of all threads; a round ends at the time or at this count
   Progress* progress = nullptr;  // where the loops report their progress; may be null
+  bool profile = false;          // the device times its stages
 };
 
 // One case at the client. It is set up by the constructor and ended by the destructor.
@@ -60,6 +62,7 @@ class CaseRun {
   Outcome our_round(int64_t time, Report& report, double& waited_percent);
   void run_worker(size_t number, const Stop& stop);
   int64_t run_workers(const Stop& stop);
+  std::optional<Profile> profile_now() const;
   double rate_of(const Outcome& outcome) const;
   void count_lost(Outcome& outcome, const Report& report) const;
   void compare_counts(const Outcome& outcome, const Report& report, Verdict& verdict) const;
@@ -70,6 +73,7 @@ class CaseRun {
   std::vector<std::unique_ptr<Worker>> workers_;
   Side side_;
   std::unique_ptr<Limit> limit_;
+  SideProfiles profiles_;  // of the latest round
 };
 
 }  // namespace urma::apps::perf

@@ -26,8 +26,8 @@ Client::Client(const Options& options, const std::string& device, const std::str
     : options_(options),
       device_text_(device.empty() ? device_towards(host) : device),
       processors_(std::move(processors)),
-      device_(captures_.watch(open_device(
-          device_text_, {*options.threads_mode, options.retransmit, options.congestion}))),
+      device_(captures_.watch(open_device(device_text_, {*options.threads_mode, options.retransmit,
+                                                         options.congestion, options.profile}))),
       link_(device_, host, service_of(options), options.speaks.value_or(protocol)) {
   if (!options.verbose) return;
   print_error(fmt::format("client: {}\nserver: {}", description(), server_description()));
@@ -106,7 +106,8 @@ Schedule schedule_for(const Options& options) {
                     .most_rounds = 2 * options.rounds,
                     .round_time = time,
                     .limit_time = std::min(time, longest_limit),
-                    .warm_up = std::min(time / 2, longest_warm_up)};
+                    .warm_up = std::min(time / 2, longest_warm_up),
+                    .profile = options.profile};
   if (options.count) {
     schedule.round_count = std::max<uint64_t>(*options.count / options.rounds, 1);
   }

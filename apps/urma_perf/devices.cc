@@ -15,7 +15,9 @@ Service service_for(std::string_view test) {
 }
 
 Device open_device(const std::string& text, const DeviceChoices& choices) {
-  DeviceOptions options{.threads = choices.mode.threads, .congestion = choices.congestion};
+  DeviceOptions options{.threads = choices.mode.threads,
+                        .congestion = choices.congestion,
+                        .profile = choices.profile};
   if (choices.retransmit != nullptr) options.retransmission = choices.retransmit->mode;
   Device device = must(urma::open(text, options), "opening the device");
   const std::string description = device.description();

@@ -16,6 +16,7 @@ struct DeviceChoices {
   const ThreadsMode& mode;
   const NamedRetransmission* retransmit = nullptr;  // null means the device's default
   std::string congestion{};                         // empty means the device's default
+  bool profile = false;                             // times its stages
 };
 // Warnings about the choices go to stderr.
 Device open_device(const std::string& text, const DeviceChoices& choices);

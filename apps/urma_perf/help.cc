@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "apps/urma_perf/tests.h"
+#include "urma/urma.hpp"
 
 namespace urma::apps::perf {
 namespace {
@@ -54,6 +55,8 @@ Other options
   --cc NAME            this side's congestion control (aimd); with --self: both sides'. Those that
                        read ECN marks need a device that carries them, as udp:?ecn=yes
   --peer-device STRING with --self: the server's device, for example to capture both sides
+  --profile            also measure how long each stage of a work takes, and print a table for each
+                       side: see below. A server that is to have a table is started with it, too
   --rounds N           each size is measured in N parts, with the limit between them (5)
   --signal-every N     only one of N works has a completion (1): for _bw, where --depth must be a
                        multiple of N, and for send_lat, write_imm_lat, wake_lat, up to 32
@@ -128,6 +131,16 @@ Columns
                    process that waited more. Rounds above 10 % are discarded and repeated, at most
                    --rounds times; a row above 10 % is not meaningful
 
+--profile: for each side, how often each stage ran in the rounds that count, its time in total and
+  for each message, and its share. The first part is what the measuring threads did, and adds up to
+  their time: calls of the library, "build", which is this program making works, and "elsewhere",
+  in which it checks bytes and reads clocks. The second part is what the device did inside of these
+  calls, in control calls or in its own thread, and adds up to the measured time; "no_pass" is when
+  no thread ran it. "over_1ms" is what took longer than 1 ms, usually because the thread had no
+  processor (copies of many megabytes take as long); "timing" is what measuring the stages took,
+  0.1 us for a work of 8 bytes. Both are left out of the other rows, except that a wait may be long
+{}
+
 reg: for each --size, in us, median and 99 %: the process's own memory is registered (or window
   memory allocated), then rotated, retired and revoked, or unregistered. --private: only own memory.
   --seconds for each row (1); --json; --device. Registering the window's memory clears it
@@ -174,7 +187,11 @@ std::string help_all() {
   for (const Test& test : all_tests()) {
     tests += fmt::format("  {:<15} {}\n", test.name, test.summary);
   }
-  return help() + fmt::format(other_options, tests);
+  std::string stages;
+  for (const StageInfo& info : all_stages()) {
+    stages += fmt::format("{}    {:<14} {}", stages.empty() ? "" : "\n", info.name, info.meaning);
+  }
+  return help() + fmt::format(other_options, stages, tests);
 }
 
 }  // namespace urma::apps::perf

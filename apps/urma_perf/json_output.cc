@@ -32,6 +32,34 @@ json round_json(const Result& result, const Round& round) {
   return out;
 }
 
+json rows_json(const std::vector<StageRow>& rows, uint64_t works) {
+  json out = json::array();
+  for (const StageRow& row : rows) {
+    out.push_back({{"stage", row.stage},
+                   {"times", row.times},
+                   {"total_ns", row.total_ns},
+                   {"ns_per_work", row.total_ns / static_cast<double>(works)},
+                   {"share", row.share}});
+  }
+  return out;
+}
+
+json profile_json(const Result& result) {
+  json out = {{"works", result.messages()}};
+  for (const auto& [name, side] : {std::pair("client", &result.profiles.client),
+                                   std::pair("server", &result.profiles.server)}) {
+    if (!*side) continue;
+    const SideProfile& profile = **side;
+    const StageRows rows = rows_of(profile);
+    out[name] = {{"seconds", profile.seconds},
+                 {"threads", profile.threads},
+                 {"cost_ns", profile.cost_ns},
+                 {"calls", rows_json(rows.calls, result.messages())},
+                 {"device", rows_json(rows.device, result.messages())}};
+  }
+  return out;
+}
+
 }  // namespace
 
 json to_json(const Result& result) {
@@ -75,6 +103,7 @@ json to_json(const Result& result) {
                             {"rtt_us", static_cast<double>(one.path.rtt.count()) / 1000}});
   }
   for (const Round& round : result.rounds) out["rounds"].push_back(round_json(result, round));
+  if (result.profiles.client) out["profile"] = profile_json(result);
   if (result.verdict.wrong > 0) out["first_wrong"] = result.verdict.first;
   if (const auto limit = result.limit()) {
     out["limit"] = *limit;

@@ -71,6 +71,18 @@ void from_json(const json& in, Case& out) {
   read_field(in, "seed", out.seed);
 }
 
+// Older peers neither send nor expect the field "profile".
+void to_json(json& out, const Report& in) {
+  write_fields(out, "messages, windows, verdict, raw_bytes_per_second, waited", in.messages,
+               in.windows, in.verdict, in.raw_bytes_per_second, in.waited);
+  if (in.profile) out["profile"] = *in.profile;
+}
+void from_json(const json& in, Report& out) {
+  read_fields(in, "messages, windows, verdict, raw_bytes_per_second, waited", out.messages,
+              out.windows, out.verdict, out.raw_bytes_per_second, out.waited);
+  if (in.contains("profile")) read_field(in, "profile", out.profile.emplace());
+}
+
 void to_json(json& out, const Verdict& in) { out = {{"wrong", in.wrong}, {"first", in.first}}; }
 void from_json(const json& in, Verdict& out) {
   read_field(in, "wrong", out.wrong);

@@ -9,6 +9,7 @@
 #include "apps/common/message.h"
 #include "apps/urma_perf/case.h"
 #include "apps/urma_perf/side.h"
+#include "apps/urma_perf/stages.h"
 
 namespace urma::apps::perf {
 
@@ -67,9 +68,11 @@ struct Report {
   uint64_t windows = 0;   // the sum of their windows
   Verdict verdict;
   double raw_bytes_per_second = 0;
-  int64_t waited = 0;  // ns for which the server waited for a processor
-  URMA_BODY(Report, messages, windows, verdict, raw_bytes_per_second, waited)
+  int64_t waited = 0;                    // ns for which the server waited for a processor
+  std::optional<SideProfile> profile{};  // if the server's device is profiled
 };
+void to_json(nlohmann::json& out, const Report& in);
+void from_json(const nlohmann::json& in, Report& out);
 struct Totals {
   std::map<std::string, uint64_t> counters;
   URMA_BODY(Totals, counters)

@@ -69,6 +69,7 @@ void add_options(CommandLine& line, Options& options, GivenWords& words) {
   line.value("--atomic", options.atomic, OneOf{named_atomics});
   line.value("--churn", options.churn, WholeNumber{1, 1'000'000});
   line.flag("--limit", options.limit);
+  line.flag("--profile", options.profile);
   line.flag("--json", options.json);
   line.text("--json-file", options.json_file);
   line.flag("-v,--verbose", options.verbose);
@@ -165,6 +166,11 @@ void refuse_others(const CommandLine& line, const Options& options) {
   refuse_options_of_tests(line, options);
   const bool server = options.mode == Mode::server;
   const bool job = options.mode == Mode::main_job;
+  if (options.profile && !server && options.mode != Mode::test) {
+    usage(
+        "--profile needs a test, or a server. Fix: urma_perf --self write_imm_lat --profile, or "
+        "urma_perf server --profile");
+  }
   for (const std::string& device : {options.device, options.peer_device}) {
     if (options.mode == Mode::test || server || job) apps::refuse_simulation(device);
   }
@@ -197,6 +203,12 @@ std::string why_not_mapped(const Options& options) {
 
 void check_lane(const Options& options) {
   if (!options.test->lane) return;
+  if (options.profile) {
+    usage(fmt::format(
+        "--profile: {} posts no works, so there are no stages to measure. Fix: leave "
+        "--profile out, or measure works: {}",
+        options.test->name, options.test->name.substr(std::string_view("lane_").size())));
+  }
   if (const std::string reason = why_not_mapped(options); !reason.empty()) {
     usage(lane_without_mapping(*options.test, reason));
   }

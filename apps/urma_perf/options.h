@@ -49,6 +49,7 @@ struct Options {
   bool limit = false;      // compares with what the medium itself can do
   uint32_t rounds = 5;     // parts in which each size is measured, with the limit between them
   uint64_t seed = 1;       // of the bytes that are sent
+  bool profile = false;    // also measures how long each stage of a work takes
   bool json = false;       // results on stdout are one JSON object
   std::string json_file;   // also gets this object; empty: none
   bool verbose = false;    // prints what was chosen, and each round

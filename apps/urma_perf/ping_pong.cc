@@ -32,12 +32,12 @@ void PingPong::run(const Stop& stop, Outcome& outcome) {
   for (size_t turn = 0; last < stop.at && outcome.messages < stop.count && !interrupted(); ++turn) {
     const auto number = static_cast<uint32_t>(turn % jetties_.size());
     if (rested > 0) last = rest(rested);
-    send(number, next_window_);
+    send(number, next_window_, outcome.builds);
     int64_t sent = last;
     while (!await(jetties_[number], next_window_, last, outcome.verdict)) {
       ++outcome.lost;
       sent = now();
-      send(number, next_window_);
+      send(number, next_window_, outcome.builds);
     }
     if (interrupted()) break;  // perhaps in the middle of a round trip
     const int64_t time = now();
@@ -65,11 +65,13 @@ int64_t PingPong::rest(int64_t time) {
   return now();
 }
 
-void PingPong::send(uint32_t number, uint32_t window) {
+void PingPong::send(uint32_t number, uint32_t window, Builds& builds) {
   Work& work = works_[number];
   const uint32_t jetty = jetties_[number];
+  const int64_t begin = builds.begin();
   side_.aim(work, jetty, 0, window);
   work.signalled = ++sent_ % side_.what().signal_every == 0;
+  builds.end(begin, 1);
   if (side_.jetties()[jetty].post(work) == 0) post_late(side_.jetties()[jetty], work);
 }
 

@@ -16,7 +16,7 @@ class PingPong {
 
  private:
   int64_t rest(int64_t time);
-  void send(uint32_t jetty, uint32_t window);
+  void send(uint32_t jetty, uint32_t window, Builds& builds);
   void post_late(Jetty& jetty, const Work& work);
   bool await(uint32_t jetty, uint32_t window, int64_t since, Verdict& verdict);
   bool handle(const Completion& completion, uint32_t jetty, uint32_t window, Verdict& verdict);

@@ -67,13 +67,18 @@ void Responder::handle_message(uint32_t jetty, const Completion& completion) {
 
 // The round trip orders the messages, but their acknowledgements may be late.
 void Responder::bounce(uint32_t jetty) {
+  const int64_t begin = builds_.begin();
   side_.aim(works_[jetty], jetty, 0, bounce_windows_[jetty]);
   works_[jetty].signalled = bounced_[jetty] % side_.what().signal_every == 0;
+  builds_.end(begin, 1);
   owed_[jetty] = side_.jetties()[jetty].post(works_[jetty]) == 0;
   if (!owed_[jetty]) ++bounced_[jetty];
 }
 
-void Responder::begin() { report_ = {}; }
+void Responder::begin(bool profiled) {
+  report_ = {};
+  builds_ = Builds(profiled);
+}
 
 Report Responder::end() {
   const Case& what = side_.what();

@@ -20,9 +20,11 @@ class Responder {
   // Returns false if the completion is not of these Jetties.
   bool handle(const Completion& completion);
 
-  void begin();
+  // `profiled`: the building of works is timed, too.
+  void begin(bool profiled);
   // Called after the client has written its ledger to this side.
   Report end();
+  const Builds& builds() const { return builds_; }
 
  private:
   std::optional<uint32_t> find(JettyId id);
@@ -39,6 +41,7 @@ class Responder {
   std::vector<uint64_t> bounced_;         // replies by each Jetty
   std::vector<bool> owed_;  // replies that were not posted, because no berth was vacant
   Report report_;
+  Builds builds_{false};
 };
 
 }  // namespace urma::apps::perf

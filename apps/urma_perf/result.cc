@@ -28,6 +28,11 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+uint64_t Result::messages() const {
+  uint64_t sum = 0;
+  for (const Round& round : rounds) sum += round.discarded ? 0 : round.messages;
+  return sum;
+}
 double Result::messages_per_second() const {
   return median(column(rounds, &Round::messages_per_second));
 }
@@ -68,7 +73,9 @@ void Result::settle(size_t wanted) {
   const auto good = rounds.size() - static_cast<size_t>(std::ranges::count_if(rounds, bad));
   for (Round& round : rounds) {
     round.discarded = 2 * good >= wanted && bad(round);
-    if (!round.discarded) times.merge(round.times);
+    if (round.discarded) continue;
+    times.merge(round.times);
+    profiles.add(round.profiles);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "apps/urma_perf/counters.h"
 #include "apps/urma_perf/histogram.h"
 #include "apps/urma_perf/pattern.h"
+#include "apps/urma_perf/stages.h"
 
 namespace urma::apps::perf {
 
@@ -23,6 +24,7 @@ struct Round {
   double waited_percent = 0;  // for the works or for the limit, whichever waited more
   bool discarded = false;     // because its threads waited too long for a processor
   Histogram times;
+  SideProfiles profiles{};
 };
 
 // A round whose threads waited for a processor longer than this is not meaningful.
@@ -42,6 +44,7 @@ struct Result {
   std::string threads_mode;
   Histogram times;  // of the rounds that count
   std::vector<Round> rounds;
+  SideProfiles profiles;  // of the rounds that count
   Verdict verdict;
   Counters counters;
   std::vector<PathUse> paths;              // empty if there is only one
@@ -54,6 +57,8 @@ struct Result {
     return static_cast<double>(times.percentile(part)) / what.test->units_per_us();
   }
   double max_us() const { return static_cast<double>(times.max()) / what.test->units_per_us(); }
+  // Returns the number of messages in the rounds that count.
+  uint64_t messages() const;
   double messages_per_second() const;
   double bytes_per_second() const;
   double waited_percent() const;
@@ -70,7 +75,8 @@ struct Result {
   std::string limit_unit() const;
 
   // Called after the last round. Discards the rounds that waited too long, if at least half of the
-  // wanted rounds remain; otherwise keeps all. Makes `times` from the remaining ones.
+  // wanted rounds remain; otherwise keeps all. Makes `times` and `profiles` from the remaining
+  // ones.
   void settle(size_t wanted);
   size_t discarded() const;
 

@@ -39,6 +39,7 @@ std::vector<std::string> arguments_for(const Options& options, const std::string
   if (!options.congestion.empty()) {
     arguments.insert(arguments.end(), {"--cc", options.congestion});
   }
+  if (options.profile) arguments.emplace_back("--profile");
   if (options.verbose) arguments.emplace_back("--verbose");
   if (processor >= 0) arguments.insert(arguments.end(), {"--cpu", std::to_string(processor)});
   return arguments;

@@ -38,8 +38,8 @@ Server::Server(const Options& options, const std::string& device, std::atomic<bo
     : options_(options),
       device_text_(device),
       over_(over),
-      device_(captures_.watch(
-          open_device(device, {*options.threads_mode, options.retransmit, options.congestion}))),
+      device_(captures_.watch(open_device(device, {*options.threads_mode, options.retransmit,
+                                                   options.congestion, options.profile}))),
       completions_(must(device_.jfc(completion_entries), "the server's completion queue")),
       dialogue_(device_, dialogue_options(completions_)),
       taker_(options.threads_mode->polls) {

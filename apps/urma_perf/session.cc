@@ -105,7 +105,9 @@ void Session::begin(const Begin& begin) {
   if (in_limit_) {
     running_->limit->begin();
   } else {
-    running_->responder.begin();
+    const auto profile = device_.profile();
+    profile_ = profile ? std::optional(*profile) : std::nullopt;
+    running_->responder.begin(profile_.has_value());
   }
 }
 
@@ -115,11 +117,21 @@ Report Session::end() {
   if (in_limit_) {
     report.raw_bytes_per_second = running_->limit->tally().bytes_per_second();
   } else {
+    const auto profile = profile_of_round();
     report = running_->responder.end();
+    report.profile = profile;
   }
   in_limit_ = false;
   report.waited = waited_for_processor() - waited_;
   return report;
+}
+
+// Returns the times of the stages since the round began, before the bytes are checked.
+std::optional<SideProfile> Session::profile_of_round() {
+  if (!profile_) return std::nullopt;
+  SideProfile out = between(*profile_, must(device_.profile(), "the times of stages"), 1);
+  out.build = running_->responder.builds().time();
+  return out;
 }
 
 Totals Session::finish() {

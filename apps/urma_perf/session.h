@@ -65,6 +65,7 @@ class Session {
   nlohmann::json setup(const Setup& setup);
   void begin(const Begin& begin);
   Report end();
+  std::optional<SideProfile> profile_of_round();
   Totals finish();
 
   const uint64_t number_;  // tells the server's sessions apart
@@ -76,6 +77,7 @@ class Session {
   RemoteSegment presence_;            // read to see whether a silent client still lives
   std::unique_ptr<Running> running_;  // the test that was set up last
   bool in_limit_ = false;             // the raw limit runs, not the test
+  std::optional<Profile> profile_;    // when the round began; nothing if the device has none
   int64_t waited_ = 0;                // for a processor, when the run began; in nanoseconds
   bool over_ = false;
   int64_t heard_;  // when the client's latest message or answer came

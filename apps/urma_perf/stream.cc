@@ -16,6 +16,7 @@ void Outcome::clear() {
   times.clear();
   messages = lost = windows = 0;
   begin = end = within_calls = 0;
+  builds.clear();
   verdict = {};
 }
 
@@ -27,6 +28,7 @@ void Outcome::add(const Outcome& other) {
   windows += other.windows;
   within_calls += other.within_calls;
   times.merge(other.times);
+  builds.add(other.builds);
   verdict.add(other.verdict);
 }
 
@@ -87,6 +89,7 @@ void Stream::stage(uint32_t number, Outcome& outcome) {
   const Lane& lane = lanes_[number];
   staged_for_ = lane.jetty;
   const uint32_t end = lane.first_slot + group_;
+  const int64_t begin = outcome.builds.begin();
   for (uint32_t slot = lane.first_slot; slot < end; ++slot) {
     Work& work = works_[staged_];
     if (std::exchange(built_for_[staged_++], lane.jetty) != lane.jetty) {
@@ -105,6 +108,7 @@ void Stream::stage(uint32_t number, Outcome& outcome) {
     next_window_ = next_window_ + 1 == Pattern::windows ? 0 : next_window_ + 1;
   }
   posted_ += group_;
+  outcome.builds.end(begin, group_);
 }
 
 void Stream::post_staged() {

@@ -6,6 +6,7 @@
 #include "apps/urma_perf/completions.h"
 #include "apps/urma_perf/histogram.h"
 #include "apps/urma_perf/side.h"
+#include "apps/urma_perf/stages.h"
 #include "apps/urma_perf/words.h"
 
 namespace urma::apps::perf {
@@ -20,6 +21,7 @@ struct Outcome {
   int64_t end = 0;
   int64_t within_calls = 0;  // of lanes: the time of the calls alone, of all threads
   Histogram times;
+  Builds builds{false};
   Verdict verdict;
 
   void clear();

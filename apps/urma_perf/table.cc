@@ -24,6 +24,30 @@ std::string times_text(const Result& result) {
                      three_digits(result.most_times_limit()));
 }
 
+void print_stage(std::FILE* out, const StageRow& row, uint64_t works) {
+  if (row.times == 0 && row.total_ns == 0) return;
+  fmt::print(out, "    {:<14} {:>11} {:>9.2f} {:>8.1f} {:>6.1f}%\n", row.stage,
+             row.times > 0 ? std::to_string(row.times) : "-", row.total_ns / 1e6,
+             row.total_ns / static_cast<double>(works), 100 * row.share);
+}
+
+void print_profile(std::FILE* out, std::string_view side, const std::optional<SideProfile>& profile,
+                   uint64_t works) {
+  if (!profile) {
+    fmt::print(out, "  {}: not profiled; start it as urma_perf server --profile\n", side);
+    return;
+  }
+  const StageRows rows = rows_of(*profile);
+  fmt::print(out, "  {}: {:.3f} s, {} works, {} thread{}; the end of a stage takes {:.1f} ns\n",
+             side, profile->seconds, works, profile->threads, profile->threads == 1 ? "" : "s",
+             profile->cost_ns);
+  fmt::print(out, "    {:<14} {:>11} {:>9} {:>8} {:>7}\n", "calls", "times", "ms", "ns/work",
+             "share");
+  for (const StageRow& row : rows.calls) print_stage(out, row, works);
+  fmt::print(out, "    in calls or beside them\n");
+  for (const StageRow& row : rows.device) print_stage(out, row, works);
+}
+
 uint64_t counter(const Result& result, const char* name) {
   const auto found = result.counters.find(name);
   return found == result.counters.end() ? 0 : found->second;
@@ -83,6 +107,10 @@ void Table::row(const Result& result) {
                to_string(one.path.from), to_string(one.path.to), 100 * one.share, 100 * one.loss,
                three_digits(static_cast<double>(one.path.rtt.count()) / 1000),
                one.path.usable ? "" : ", not usable");
+  }
+  if (result.profiles.client) {
+    print_profile(out_, "client", result.profiles.client, result.messages());
+    print_profile(out_, "server", result.profiles.server, result.messages());
   }
   std::fflush(out_);
   ++rows_;

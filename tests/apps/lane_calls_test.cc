@@ -31,7 +31,7 @@ struct LaneSides {
   // Runs a round as `CaseRun` does.
   Outcome round(uint64_t count) {
     Responder responder(*server, true);
-    responder.begin();
+    responder.begin(false);
     std::ranges::fill(client.ledger(), Side::never_written);
     if (what.test->atomics()) std::ranges::copy(server->landing(), client.landing().begin());
     if (spoil_before) server->slot(0, 0)[0] ^= std::byte{1};

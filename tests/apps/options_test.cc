@@ -48,6 +48,18 @@ TEST_CASE("the command line's options become cases") {
   REQUIRE(parse({"send_lat"}).host == "localhost");
 }
 
+TEST_CASE("--profile is for tests of works, and for servers") {
+  REQUIRE(parse({"--self", "write_lat", "--profile"}).profile);
+  REQUIRE(parse({"server", "--profile"}).profile);
+  REQUIRE_FALSE(parse({"--self", "write_lat"}).profile);
+  const std::string server = "Fix: urma_perf --self write_imm_lat --profile, or urma_perf server";
+  REQUIRE(refusal({"--self", "--profile"}).find(server) != std::string::npos);
+  REQUIRE(refusal({"reg", "--self", "--profile"}).find(server) != std::string::npos);
+  REQUIRE(refusal({"--budget", "--profile"}).find(server) != std::string::npos);
+  const std::string works = "or measure works: atomic_lat";
+  REQUIRE(refusal({"--self", "lane_atomic_lat", "--profile"}).find(works) != std::string::npos);
+}
+
 TEST_CASE("a sweep is a list of sizes, up to the largest message of the test") {
   const std::vector<Case> writes = parse({"--self", "write_bw", "--sweep"}).cases();
   REQUIRE(writes.size() == 20);

@@ -177,6 +177,111 @@ def test_lane_between_two_programs():
         assert code == 5 and "Fix: " in err, (code, out, err)
 
 
+CALLS = ["build", "post", "poll_found", "poll_nothing", "wait", "over_1ms", "timing",
+         "elsewhere"]
+STAGES = ["copy_in_post", "send_ahead", "look", "receive", "commands", "take", "timers", "send",
+          "settle", "finish", "report", "over_1ms", "timing", "no_pass"]
+
+
+def stages_of(side, works):
+    """Checks one side of a profile. Returns how often each stage ran."""
+    assert side["seconds"] > 0 and side["cost_ns"] > 0
+    times = {}
+    for part, names, threads in (("calls", CALLS, side["threads"]), ("device", STAGES, 1)):
+        assert [row["stage"] for row in side[part]] == names
+        measured = side["seconds"] * 1e9 * threads
+        # A row of the rest makes each part complete. A stage may have begun just before the round.
+        total = sum(row["total_ns"] for row in side[part])
+        assert 0.999 < total / measured < 1.05, (part, side)
+        assert abs(sum(row["share"] for row in side[part]) - total / measured) < 1e-6
+        for row in side[part]:
+            assert row["total_ns"] >= 0 and row["share"] >= 0, row
+            assert abs(row["ns_per_work"] * works - row["total_ns"]) <= 1e-6 * row["total_ns"], row
+            if row["stage"] not in ("timing", "over_1ms"):
+                times[row["stage"]] = row["times"]
+        (timing,) = (row for row in side[part] if row["stage"] == "timing")
+        assert timing["times"] == sum(row["times"] for row in side[part]
+                                      if row["stage"] not in ("timing", "build", "over_1ms"))
+    return times
+
+
+def test_profile():
+    for device in ("cxl:", "udp:"):
+        for name in ("write_lat", "write_imm_lat", "send_lat", "write_bw", "read_bw"):
+            (result,) = results("--self", name, "--device", device, "--size", "64", "--seconds",
+                                "0.1", "--rounds", "2", "--profile")
+            works = result["profile"]["works"]
+            assert works == sum(one["messages"] for one in result["rounds"]) or \
+                result["discarded_rounds"] > 0
+            client = stages_of(result["profile"]["client"], works)
+            server = stages_of(result["profile"]["server"], works)
+            assert client["build"] == works, (name, client)
+            if name.endswith("_lat"):
+                assert client["post"] == works, (name, client)
+            assert 0 < client["poll_found"] <= works * 2, (name, client)
+            assert client["wait"] == 0 and server["wait"] == 0
+            assert client["settle"] == client["send"] == client["take"], (name, client)
+            if name in ("write_imm_lat", "send_lat"):
+                assert server["build"] >= works and server["post"] >= works, (name, server)
+    (result,) = results("--self", "write_lat", "--size", "64", "--seconds", "0.1")
+    assert "profile" not in result
+
+
+def test_profile_with_threads_that_sleep():
+    for threads in ("1", "2"):
+        (result,) = results("--self", "write_bw", "--device", "udp:", "--served", "--profile",
+                            "--threads", threads, "--seconds", "0.1", "--limit")
+        assert result["profile"]["client"]["threads"] == int(threads)
+        client = stages_of(result["profile"]["client"], result["profile"]["works"])
+        assert client["wait"] > 0 and client["settle"] > 0
+
+
+def test_profile_table():
+    done = run("--self", "write_imm_lat", "--size", "8,64", "--seconds", "0.1", "--rounds", "1",
+               "--profile")
+    assert done.returncode == 0, done
+    lines = done.stdout.splitlines()
+    for side in ("client", "server"):
+        assert sum(line.startswith(f"  {side}: ") for line in lines) == 2, done.stdout
+    # Each part of each table adds up.
+    shares, sums = [], []
+    for line in lines:
+        words = line.split()
+        if len(words) == 5 and words[0] in CALLS + STAGES:
+            shares.append(float(words[4].rstrip("%")))
+        if words and words[0] in ("elsewhere", "no_pass"):
+            sums.append(sum(shares))
+            shares = []
+    assert len(sums) == 8 and not shares, done.stdout
+    assert all(97 < one < 103 for one in sums), (sums, done.stdout)
+    everything = run("--help-all").stdout
+    for name in CALLS + STAGES:
+        assert name in everything, name
+
+
+def test_profile_of_two_programs():
+    """Each side is profiled if it was started so."""
+    without = ("write_lat", "--size", "64", "--seconds", "0.05", "--rounds", "1")
+    server, at = start_server("--device", "udp:127.0.0.1:0")
+    try:
+        (result,) = results(*without, at, "--profile")
+        stages_of(result["profile"]["client"], result["profile"]["works"])
+        assert "server" not in result["profile"]
+        done = run(*without, at, "--profile")
+        assert "server: not profiled; start it as urma_perf server --profile" in done.stdout, done
+    finally:
+        stop(server)
+    server, at = start_server("--device", "udp:127.0.0.1:0", "--profile")
+    try:
+        (result,) = results(*without, at, "--profile")
+        for side in ("client", "server"):
+            stages_of(result["profile"][side], result["profile"]["works"])
+        (result,) = results(*without, at)
+        assert "profile" not in result
+    finally:
+        stop(server)
+
+
 def test_messages_that_may_be_lost():
     for device in ["cxl:", "udp:"]:
         for name in ["send_lat", "send_bw"]:
@@ -437,6 +542,10 @@ def test_errors_have_codes_and_cures():
                             (2, ["--self", "lane_write_lat", "--private"]),
                             (2, ["--self", "lane_write_lat", "--device", "udp:"]),
                             (2, ["--self", "lane_write_lat", "--jetties", "2"]),
+                            (2, ["--self", "lane_write_lat", "--profile"]),
+                            (2, ["--self", "--profile"]),
+                            (2, ["reg", "--self", "--profile"]),
+                            (2, ["--budget", "--profile"]),
                             (2, ["--self", "lane_write_lat", "--threads", "9"]),
                             (2, ["--self", "lane_read_lat", "--depth", "4"]),
                             (5, ["write_lat", "127.77.77.77"]),

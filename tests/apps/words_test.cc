@@ -90,7 +90,7 @@ struct BothSides {
   // Runs a round as `CaseRun` does. Returns the number of wrong messages.
   uint64_t round(bool spoil_after = false) {
     std::ranges::fill(client.ledger(), Side::never_written);
-    responder.begin();
+    responder.begin(false);
     const auto words = server.landing();
     if (!spoil_before) std::ranges::copy(words, client.landing().begin());
     Outcome outcome;
