@@ -111,6 +111,24 @@ std::string objection_to_fences(const Case& what) {
   return {};
 }
 
+std::string objection_to_limit(const Case& what) {
+  if (!what.summed) return {};
+  if (!what.limit) return "--summed changes the limit. Fix: give --limit, too";
+  if (!what.test->bandwidth()) {
+    return fmt::format(
+        "--summed: the limit of {} is not trains of datagrams. Fix: leave --summed out, or run a "
+        "_bw test",
+        what.test->name);
+  }
+  if (what.bytes < least_train_bytes) {
+    return fmt::format(
+        "--summed: messages of {} bytes are not sent in trains. Fix: leave --summed out, or choose "
+        "--size {} or more",
+        what.bytes, size_text(least_train_bytes));
+  }
+  return {};
+}
+
 std::string objection_to_memory(const Case& what) {
   if (what.spread != 0 && !what.test->reads()) {
     return fmt::format(
@@ -157,7 +175,7 @@ std::string lane_without_mapping(const Test& test, std::string_view why) {
 std::string objection(const Case& what) {
   for (const auto objection_to :
        {objection_to_size, objection_to_lane, objection_to_mode, objection_to_depth,
-        objection_to_signals, objection_to_fences, objection_to_memory}) {
+        objection_to_signals, objection_to_fences, objection_to_limit, objection_to_memory}) {
     if (std::string why = objection_to(what); !why.empty()) return why;
   }
   return {};

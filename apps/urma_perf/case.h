@@ -17,7 +17,8 @@ struct Case {
   uint32_t jetties = 1;       // of each side
   uint32_t signal_every = 1;  // one work in so many has a completion
   bool verify = true;
-  bool limit = false;  // also measure raw sockets or raw memory
+  bool limit = false;   // also measure raw sockets or raw memory
+  bool summed = false;  // both ends of the limit compute a CRC of each datagram of a train
   // Uses memory of each process instead of the device's, so that nothing is mapped.
   bool own_memory = false;
   // For reads: the size of the memory from which random parts are read; 0 means always the same
@@ -30,6 +31,8 @@ struct Case {
 
 inline constexpr uint64_t most_memory_bytes = uint64_t{8} << 30;  // of one side
 inline constexpr uint64_t most_datagram_bytes = 8192;             // for any medium
+// Bare sockets send messages of this size or more in trains.
+inline constexpr uint64_t least_train_bytes = 1024;
 inline constexpr uint32_t most_depth = 16 * 1024;
 // The most consecutive unsignalled works in a ping-pong, which has only a few berths.
 inline constexpr uint32_t most_unsignalled = 32;

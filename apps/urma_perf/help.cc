@@ -70,6 +70,8 @@ Other options
   --atomic A           for atomic_lat, atomic_bw, lane_atomic_lat: fetch-add (default) or cas,
                        compare-swap
   --fence-every N      _bw: one work of N waits for all works before it
+  --summed             with --limit, _bw on udp from 1 KiB on: both ends of the limit's trains also
+                       compute a CRC of each datagram, as an ICRC needs ("udp trains, summed")
   --churn N            reg: register, rotate and revoke memory N times a second, while another
                        device writes to it
   --seed N             the seed of the bytes (1)
@@ -107,6 +109,8 @@ Columns
     udp wake         the same, asleep in poll
     udp sendmmsg     64 datagrams per call, below 1 KiB
     udp trains       GSO and GRO, datagrams up to 8 KiB, from 1 KiB on
+    udp trains, summed  the same, if --summed: both ends also compute the CRC of each datagram, with
+                     the library's code for the ICRC
                    Devices on dpdk: bare frames over a second port of the same kind
     dpdk ping-pong   one message there and back, both spin; no ICRC
     dpdk bursts, CRC 32 frames per call; both ends compute a CRC of the data, as for an ICRC

@@ -1,5 +1,8 @@
 #include "apps/urma_perf/limit.h"
 
+#include <fmt/format.h>
+
+#include "apps/common/failure.h"
 #include "apps/urma_perf/dpdk_limit.h"
 #include "apps/urma_perf/shm_limit.h"
 #include "apps/urma_perf/udp_limit.h"
@@ -30,6 +33,13 @@ std::unique_ptr<Limit> make_limit(const Device& device, Side& side, Place place)
 }
 
 std::unique_ptr<Limit> make_limit(LimitKind kind, const Device& device, Side& side, Place place) {
+  if (side.what().summed && kind != LimitKind::sockets) {
+    const std::string description = device.description();
+    throw Failure(Exit::usage,
+                  fmt::format("--summed: the limit of {} is not sockets. Fix: leave --summed out, "
+                              "or choose --device udp:",
+                              innermost_device(description)));
+  }
   if (kind == LimitKind::shared_memory) return std::make_unique<ShmLimit>(side, place);
   if (kind == LimitKind::polled_port) {
     return std::make_unique<DpdkLimit>(side, place, device.description());

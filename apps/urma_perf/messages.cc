@@ -26,6 +26,7 @@ void to_json(json& out, const Case& in) {
          {"signal_every", in.signal_every},
          {"verify", in.verify},
          {"limit", in.limit},
+         {"summed", in.summed},
          {"own_memory", in.own_memory},
          {"spread", in.spread},
          {"order", in.ordering.order->name},
@@ -61,6 +62,7 @@ void from_json(const json& in, Case& out) {
   read_optional(in, "signal_every", out.signal_every);
   read_field(in, "verify", out.verify);
   read_field(in, "limit", out.limit);
+  read_field(in, "summed", out.summed);
   read_optional(in, "own_memory", out.own_memory);
   read_optional(in, "spread", out.spread);
   Ordering& ordering = out.ordering;

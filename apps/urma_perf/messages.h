@@ -24,7 +24,7 @@ namespace urma::apps::perf {
 //   bye      -> bye       the client leaves
 // The server may answer any of them with failed (apps/common/message.h).
 inline constexpr int protocol =
-    2;  // incremented by every change that old readers do not understand
+    3;  // incremented by every change that old readers do not understand
 
 Wording wording();
 

@@ -70,6 +70,7 @@ void add_options(CommandLine& line, Options& options, GivenWords& words) {
   line.value("--churn", options.churn, WholeNumber{1, 1'000'000});
   line.flag("--limit", options.limit);
   line.flag("--profile", options.profile);
+  line.flag("--summed", options.summed);
   line.flag("--json", options.json);
   line.text("--json-file", options.json_file);
   line.flag("-v,--verbose", options.verbose);
@@ -144,7 +145,7 @@ void refuse_options_of_tests(const CommandLine& line, const Options& options) {
   using Mode = Options::Mode;
   if (options.mode == Mode::test) return;
   auto other = line.first_given({"--sweep", "--count", "--depth", "--signal-every", "--threads",
-                                 "--rounds", "--limit", "--spread", "--order", "--mode",
+                                 "--rounds", "--limit", "--summed", "--spread", "--order", "--mode",
                                  "--fence-every", "--atomic", "--seed"});
   if (!other && options.mode != Mode::registration) {
     other = line.first_given({"--size", "--seconds"});
@@ -249,6 +250,7 @@ Case Options::case_for(uint64_t bytes) const {
           .signal_every = signal_every,
           .verify = verify,
           .limit = limit,
+          .summed = summed,
           .own_memory = own_memory,
           .spread = spread,
           .ordering = ordering,

@@ -47,6 +47,7 @@ struct Options {
   const NamedAtomic* atomic = &named_atomics.front();  // of the tests of atomics
   uint64_t churn = 0;      // reg: registrations per second, while another device writes
   bool limit = false;      // compares with what the medium itself can do
+  bool summed = false;     // whose trains of datagrams both ends compute a CRC of
   uint32_t rounds = 5;     // parts in which each size is measured, with the limit between them
   uint64_t seed = 1;       // of the bytes that are sent
   bool profile = false;    // also measures how long each stage of a work takes

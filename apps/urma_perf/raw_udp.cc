@@ -12,7 +12,9 @@
 #include <cstring>
 
 #include "apps/common/failure.h"
+#include "apps/urma_perf/case.h"
 #include "apps/urma_perf/machine.h"
+#include "base/crc32.h"
 #include "base/socket_address.h"
 
 #ifndef UDP_SEGMENT
@@ -25,7 +27,7 @@
 namespace urma::apps::perf {
 namespace {
 
-constexpr size_t most_datagram_bytes = 65000;
+constexpr size_t most_bytes_at_once = 65000;
 constexpr size_t largest_in_train = 8192;
 constexpr size_t headers_bytes = 48;     // IPv6 and UDP
 constexpr size_t receive_bytes = 65536;  // the longest train of datagrams
@@ -81,13 +83,13 @@ struct Burst {
 // Sends a whole message.
 void send_message(const RawSocket& to, std::span<const std::byte> message) {
   const int socket = to.descriptor();
-  if (message.size() <= most_datagram_bytes) {
+  if (message.size() <= most_bytes_at_once) {
     ::send(socket, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     return;
   }
   const size_t datagram = to.datagram_bytes();
   const size_t train_bytes =
-      std::min<size_t>(most_datagram_bytes / datagram, most_datagrams) * datagram;
+      std::min<size_t>(most_bytes_at_once / datagram, most_datagrams) * datagram;
   Burst burst;
   for (size_t at = 0; at < message.size(); at += train_bytes) {
     const auto train = message.subspan(at, std::min(train_bytes, message.size() - at));
@@ -113,12 +115,22 @@ size_t receive_part(int socket, std::span<std::byte> message, size_t got) {
 
 }  // namespace
 
-RawPlan raw_plan(uint64_t message_bytes, const RawSocket& socket) {
-  constexpr uint64_t small = 1024;
-  if (message_bytes < small) return {message_bytes, most_datagrams, false};
+RawPlan raw_plan(uint64_t message_bytes, const RawSocket& socket, bool summed) {
+  if (message_bytes < least_train_bytes)
+    return {.datagram_bytes = message_bytes, .datagrams = most_datagrams};
   const size_t datagram = std::min<size_t>(message_bytes, socket.datagram_bytes());
-  const auto datagrams = static_cast<unsigned>(most_datagram_bytes / datagram);
-  return {datagram, std::min(datagrams, most_datagrams), true};
+  const auto datagrams = static_cast<unsigned>(most_bytes_at_once / datagram);
+  return {.datagram_bytes = datagram,
+          .datagrams = std::min(datagrams, most_datagrams),
+          .train = true,
+          .summed = summed};
+}
+
+void RawSum::add(std::span<const std::byte> bytes, size_t datagram_bytes) {
+  for (size_t at = 0; at < bytes.size(); at += datagram_bytes) {
+    const auto datagram = bytes.subspan(at, std::min(datagram_bytes, bytes.size() - at));
+    value_ ^= crc32_finish(crc32_update(crc32_start, datagram.data(), datagram.size()));
+  }
 }
 
 // ---- the socket
@@ -236,6 +248,8 @@ void RawSender::run(int64_t until) {
     for (unsigned i = 0; i < plan_.datagrams; ++i) {
       const auto datagram = next();
       burst.vectors[i] = {const_cast<std::byte*>(datagram.data()), datagram.size()};
+      // Before it is sent, because the ICRC is at the end of a packet.
+      if (plan_.summed) sum_.add(datagram, plan_.datagram_bytes);
     }
     if (plan_.train) {
       burst.send_train(socket_.descriptor(), plan_.datagrams, plan_.datagram_bytes);
@@ -267,6 +281,7 @@ size_t RawReceiver::receive_train() {
   if (at_ + receive_bytes > landing_.size()) at_ = 0;
   const auto place = landing_.subspan(at_, std::min(receive_bytes, landing_.size()));
   const size_t got = receive_part(socket_.descriptor(), place, 0);
+  if (plan_.summed) sum_.add(place.first(got), plan_.datagram_bytes);
   if (read_) read_words(place.first(got));
   at_ += got;
   return got;

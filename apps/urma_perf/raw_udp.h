@@ -40,10 +40,23 @@ struct RawPlan {
   size_t datagram_bytes = 0;
   unsigned datagrams = 1;  // in one call
   bool train = false;      // one GSO send, received with GRO; otherwise sendmmsg and recvmmsg
+  bool summed = false;     // both ends compute a CRC of each datagram of a train
 };
 // Plans datagrams of the size of the messages, as far as the path carries them: 64 per call below 1
 // KiB, and above that as long a train as UDP allows.
-RawPlan raw_plan(uint64_t message_bytes, const RawSocket& socket);
+RawPlan raw_plan(uint64_t message_bytes, const RawSocket& socket, bool summed);
+
+// The CRC of each datagram of some trains, computed by the code that computes the ICRC of packets.
+// Both ends have the same number if all datagrams arrived.
+class RawSum {
+ public:
+  // Adds the datagrams of this size that lie in `bytes`, of which the last one may be shorter.
+  void add(std::span<const std::byte> bytes, size_t datagram_bytes);
+  uint32_t value() const { return value_; }
+
+ private:
+  uint32_t value_ = 0;  // the exclusive or of all CRCs, which no order changes
+};
 
 // Sends a message of n bytes and waits for one of m bytes back. Each is one datagram or, above 65
 // 000 bytes, GSO trains of 8 KiB datagrams.
@@ -91,6 +104,7 @@ class RawSender {
   RawSender(RawSocket& socket, const RawPlan& plan, std::span<const std::byte> source);
 
   void run(int64_t until);
+  uint32_t sum() const { return sum_.value(); }
 
  private:
   std::span<const std::byte> next();
@@ -99,6 +113,7 @@ class RawSender {
   RawPlan plan_;
   std::span<const std::byte> source_;
   size_t at_ = 0;
+  RawSum sum_;
 };
 
 // Receives bursts into all parts of the landing memory.
@@ -107,6 +122,7 @@ class RawReceiver {
   RawReceiver(RawSocket& socket, const RawPlan& plan, std::span<std::byte> landing, bool read);
 
   void run(int64_t until);
+  uint32_t sum() const { return sum_.value(); }
   RawTally tally;
 
  private:
@@ -118,6 +134,7 @@ class RawReceiver {
   std::span<std::byte> landing_;
   bool read_;
   size_t at_ = 0;
+  RawSum sum_;
 };
 
 }  // namespace urma::apps::perf

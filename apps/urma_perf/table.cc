@@ -73,7 +73,7 @@ void Table::header() {
              "{:>6}",
              "test", "device", device_width_, "size", "p50 us", "p90", "p99", "p99.9", "max",
              "msg/s", "GB/s", "#wrong", "retx", "RNR", "dup");
-  if (limit_) fmt::print(out_, " {:>11} {:>19} {:<15}", "limit", "x limit", "limit by");
+  if (limit_) fmt::print(out_, " {:>11} {:>19} {:<18}", "limit", "x limit", "limit by");
   fmt::print(out_, " {:>6}\n", "wait");
   std::fflush(out_);
 }
@@ -90,7 +90,7 @@ void Table::row(const Result& result) {
              counter(result, "retransmitted"), counter(result, "receiver_not_ready"),
              counter(result, "duplicates"));
   if (limit_) {
-    fmt::print(out_, " {:>11} {:>19} {:<15}", limit_text(result), times_text(result),
+    fmt::print(out_, " {:>11} {:>19} {:<18}", limit_text(result), times_text(result),
                result.limit_pattern);
   }
   fmt::print(out_, " {:>5.1f}%\n", result.waited_percent());

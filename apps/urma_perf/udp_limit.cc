@@ -15,7 +15,8 @@ void UdpLimit::meet(const std::string& told) {
 
 std::string UdpLimit::pattern() const {
   if (side_.what().test->bandwidth()) {
-    return raw_plan(side_.what().bytes, socket_).train ? "udp trains" : "udp sendmmsg";
+    if (!plan().train) return "udp sendmmsg";
+    return plan().summed ? "udp trains, summed" : "udp trains";
   }
   return side_.what().test->asleep ? "udp wake" : "udp ping-pong";
 }
@@ -28,7 +29,7 @@ std::string UdpLimit::why_silent() const {
 void UdpLimit::begin() {
   round_trips_.clear();
   // Discards the datagrams that the last round has left.
-  RawReceiver(socket_, raw_plan(side_.what().bytes, socket_), side_.landing(), false).run(0);
+  RawReceiver(socket_, plan(), side_.landing(), false).run(0);
   if (side_.what().test->bandwidth()) {
     begin_bursts();
   } else {
@@ -56,11 +57,10 @@ void UdpLimit::begin_ping_pong() {
 }
 
 void UdpLimit::begin_bursts() {
-  const RawPlan plan = raw_plan(side_.what().bytes, socket_);
   if ((place_ == Place::client) != side_.what().test->reads()) {
-    sender_.emplace(socket_, plan, side_.source());
+    sender_.emplace(socket_, plan(), side_.source());
   } else {
-    receiver_.emplace(socket_, plan, side_.landing(), side_.what().verify);
+    receiver_.emplace(socket_, plan(), side_.landing(), side_.what().verify);
   }
 }
 

@@ -26,6 +26,7 @@ class UdpLimit final : public Limit {
   RawTally tally() const override { return receiver_ ? receiver_->tally : RawTally{}; }
 
  private:
+  RawPlan plan() const { return raw_plan(side_.what().bytes, socket_, side_.what().summed); }
   void begin_ping_pong();
   void begin_bursts();
 

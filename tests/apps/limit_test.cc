@@ -1,9 +1,13 @@
 #include "apps/urma_perf/limit.h"
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "apps/common/failure.h"
+#include "apps/urma_perf/raw_udp.h"
+#include "base/crc32.h"
 #include "tests/catch.h"
 
 namespace urma::apps::perf {
@@ -73,6 +77,43 @@ TEST_CASE("each limit of each test measures something in each round") {
           }
         }
       }
+    }
+  }
+}
+
+TEST_CASE("both ends of a summed train compute the CRC of each of its datagrams") {
+  const Eid address = ipv4(127, 0, 0, 1);
+  RawSocket from(address);
+  RawSocket to(address);
+  to.coalesce();
+  from.connect({address, to.port()});
+  to.connect({address, from.port()});
+  std::vector<std::byte> source(1 << 20);
+  for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i * i >> 7);
+  for (const uint64_t bytes : {1024, 5000, 1 << 20}) {
+    for (const bool summed : {false, true}) {
+      CAPTURE(bytes, summed);
+      const RawPlan plan = raw_plan(bytes, from, summed);
+      REQUIRE(plan.train);
+      RawSender sender(from, plan, source);
+      sender.run(0);  // sends one train
+      std::vector<std::byte> landing(1 << 20);
+      RawReceiver receiver(to, plan, landing, true);
+      const size_t whole = plan.datagrams * plan.datagram_bytes;
+      const auto arrived = [&] {
+        return std::ranges::equal(std::span(landing).first(whole), std::span(source).first(whole));
+      };
+      for (int i = 0; i < 1000 && !arrived(); ++i) receiver.run(0);
+      REQUIRE(arrived());
+
+      uint32_t expected = 0;
+      for (unsigned i = 0; i < plan.datagrams && summed; ++i) {
+        const std::byte* const datagram = source.data() + i * plan.datagram_bytes;
+        expected ^= crc32_finish(crc32_portable(crc32_start, datagram, plan.datagram_bytes));
+      }
+      REQUIRE(sender.sum() == expected);
+      REQUIRE(receiver.sum() == expected);
+      REQUIRE((expected != 0) == summed);
     }
   }
 }

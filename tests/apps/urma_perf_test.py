@@ -78,6 +78,7 @@ def test_every_limit():
             ("cxl:", "wake_lat", 4 * ["futex wake"]),
             # A wrapper maps no memory.
             ("fault(seed=1):cxl:", "write_bw", 2 * ["stamped ring"] + 3 * ["two-copy pipe"]),
+            ("udp:", "write_bw", 2 * ["udp sendmmsg"] + 3 * ["udp trains"]),
             ("udp:", "wake_lat", 4 * ["udp wake"])):
         some = sizes[:len(patterns)]
         done = results("--self", *test.split(), "--device", device, "--seconds", "0.02", "--limit",
@@ -87,6 +88,15 @@ def test_every_limit():
         assert all(result["mapped"] == (device == "cxl:" and "--private" not in test)
                    for result in done), (device, test)
         assert all(result["limit"] > 0 and result["device"] == device for result in done)
+
+
+def test_limit_with_crc():
+    """--summed names another limit, which either side may receive, on a wrapped device, too."""
+    for device, test in (("udp:", "write_bw"), ("fault(seed=1):udp:", "read_bw")):
+        done = results("--self", test, "--device", device, "--seconds", "0.05", "--rounds", "2",
+                       "--size", "1K,1M", "--limit", "--summed")
+        assert [result["limit_pattern"] for result in done] == 2 * ["udp trains, summed"], done
+        assert all(one["limit"] > 0 for result in done for one in result["rounds"]), done
 
 
 def test_spread():
@@ -532,6 +542,12 @@ def test_errors_have_codes_and_cures():
                             (2, ["--self", "write_lat", "--cpu", "1000"]),
                             (2, ["--self", "write_lat", "--spread", "64M"]),
                             (2, ["--self", "write_lat", "--fence-every", "2"]),
+                            (2, ["--self", "write_bw", "--device", "udp:", "--summed"]),
+                            (2, ["--self", "write_lat", "--device", "udp:", "--limit", "--summed"]),
+                            (2, ["--self", "write_bw", "--size", "1023", "--device", "udp:",
+                                 "--limit", "--summed"]),
+                            (2, ["--self", "write_bw", "--limit", "--summed"]),
+                            (2, ["--self", "--summed"]),
                             (2, ["--self", "write_bw", "--order", "total"]),
                             (2, ["--self", "write_bw", "--mode", "uno"]),
                             (2, ["--self", "write_bw", "--mode", "rol"]),
