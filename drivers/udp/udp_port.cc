@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "drivers/random_eid.h"
@@ -19,51 +18,16 @@ constexpr size_t most_segmented_bytes = 65000;
 // The most bytes that the headers of IP, UDP and UB add to the payload of a packet.
 constexpr uint32_t overhead = 48 + 96;
 constexpr size_t small = 512;
-constexpr int send_flags = MSG_DONTWAIT | MSG_NOSIGNAL;
-
-// Adds a control message to `header`, whose `msg_control` has room for it.
-template <class Value>
-void add_control(msghdr& header, int level, int type, Value value) {
-  auto* const control = reinterpret_cast<cmsghdr*>(static_cast<std::byte*>(header.msg_control) +
-                                                   header.msg_controllen);
-  control->cmsg_level = level;
-  control->cmsg_type = type;
-  control->cmsg_len = CMSG_LEN(sizeof value);
-  std::memcpy(CMSG_DATA(control), &value, sizeof value);
-  header.msg_controllen += CMSG_SPACE(sizeof value);
-}
-
-void add_ecn(msghdr& header, const Endpoint& to, Ecn ecn) {
-  const bool four = to.is_ipv4();
-  add_control(header, four ? IPPROTO_IP : IPPROTO_IPV6, four ? IP_TOS : IPV6_TCLASS,
-              static_cast<int>(ecn));
-}
-
-// Returns the ECN field of the TOS or traffic class in this control message, or nothing if it has
-// something else.
-std::optional<Ecn> ecn_in(cmsghdr& control) {
-  const bool four = control.cmsg_level == IPPROTO_IP && control.cmsg_type == IP_TOS;
-  const bool six = control.cmsg_level == IPPROTO_IPV6 && control.cmsg_type == IPV6_TCLASS;
-  if (!four && !six) return std::nullopt;
-  int value = *CMSG_DATA(&control);  // one byte on IPv4
-  if (six) std::memcpy(&value, CMSG_DATA(&control), sizeof value);
-  return static_cast<Ecn>(value & 3);
-}
 
 }  // namespace
 
-// Room for the control messages of one message: the size of its datagrams, and their ECN field.
-struct alignas(cmsghdr) UdpPort::Control {
-  std::array<std::byte, 2 * CMSG_SPACE(sizeof(int))> bytes;
-};
-
-// The arguments of one sendmmsg, kept between calls because they are large.
+// A batch of messages to be sent, kept between calls because they are large.
 struct UdpPort::Batch {
-  std::array<mmsghdr, messages> headers;
+  std::array<mmsghdr, BatchIo::most_sent> headers;
   std::array<iovec, iovecs> vectors;
-  std::array<SocketAddress, messages> addresses;
-  std::array<Control, messages> controls;
-  std::array<uint32_t, messages> frames;  // in each message
+  std::array<SocketAddress, BatchIo::most_sent> addresses;
+  std::array<Control, BatchIo::most_sent> controls;
+  std::array<uint32_t, BatchIo::most_sent> frames;  // in each message
   unsigned count = 0;
   unsigned vectors_used = 0;
   bool to_partner = false;
@@ -95,46 +59,6 @@ struct UdpPort::Batch {
   }
 };
 
-// The arguments of one recvmmsg. The kernel changes only lengths; the rest is written once.
-struct UdpPort::Inbound {
-  std::array<mmsghdr, at_once> headers{};
-  std::array<iovec, at_once> vectors{};
-  std::array<SocketAddress, at_once> addresses;
-  std::array<Control, at_once> controls;
-
-  Inbound() {
-    for (unsigned i = 0; i < at_once; ++i) {
-      msghdr& header = headers[i].msg_hdr;
-      header.msg_name = &addresses[i];
-      header.msg_iov = &vectors[i];
-      header.msg_iovlen = 1;
-      header.msg_control = &controls[i];
-    }
-  }
-  void prepare(unsigned i, std::byte* buffer) {
-    headers[i].msg_hdr.msg_namelen = sizeof addresses[i];
-    headers[i].msg_hdr.msg_controllen = sizeof controls[i];
-    vectors[i] = {buffer, buffer_bytes};
-  }
-  // Returns the size of each datagram except the last, of those that GRO joined, and their ECN
-  // field: GRO does not join datagrams with unlike ones.
-  Report report_of(unsigned i) {
-    Report report{.segment = headers[i].msg_len, .ecn = Ecn::not_ect};
-    msghdr& header = headers[i].msg_hdr;
-    for (cmsghdr* control = CMSG_FIRSTHDR(&header); control != nullptr;
-         control = CMSG_NXTHDR(&header, control)) {
-      if (control->cmsg_level == SOL_UDP && control->cmsg_type == UDP_GRO) {
-        int size = 0;
-        std::memcpy(&size, CMSG_DATA(control), sizeof size);
-        if (size > 0) report.segment = static_cast<uint32_t>(size);
-      } else {
-        report.ecn = ecn_in(*control).value_or(report.ecn);
-      }
-    }
-    return report;
-  }
-};
-
 Result<std::unique_ptr<PacketPort>> UdpPort::open(const Settings& settings) {
   Result<Socket> main = Socket::make(settings);
   if (!main) return main.error();
@@ -151,10 +75,7 @@ UdpPort::UdpPort(Socket main, Socket other, const Settings& settings, const Endp
       descriptors_{sockets_[0].descriptor(), sockets_[1].descriptor()},
       gso_(sockets_[0].gso()),
       may_talk_(!settings.zero_id),
-      batch_(std::make_unique<Batch>()),
-      inbound_(std::make_unique<Inbound>()),
-      storage_(size_t{buffer_count} * buffer_bytes) {
-  for (uint32_t i = buffer_count; i-- > 0;) free_[free_count_++] = i;
+      batch_(std::make_unique<Batch>()) {
   const Socket::Interface interface = sockets_[0].interface_of(self);
   uint32_t mtu = settings.mtu;
   if (mtu == 0) {
@@ -162,7 +83,7 @@ UdpPort::UdpPort(Socket main, Socket other, const Settings& settings, const Endp
     while (mtu > 1024 && mtu + overhead > interface.mtu) mtu /= 2;
   }
   const bool own_port = self.port != ub_port;
-  const bool huge_pages = storage_.use_huge_pages();
+  const bool huge_pages = buffers_.use_huge_pages();
   facts_.self = self;
   facts_.eid = own_port ? random_eid() : self.address;
   facts_.mtu = mtu;
@@ -257,7 +178,7 @@ size_t UdpPort::group(std::span<TxFrame* const> frames, Batch& batch) const {
 // Puts as many frames from the front into messages as one call takes.
 void UdpPort::gather(std::span<TxFrame* const> frames, Batch& batch) const {
   batch.clear(frames[0]->to == partner_);
-  for (size_t at = 0; at < frames.size() && batch.count < messages;) {
+  for (size_t at = 0; at < frames.size() && batch.count < BatchIo::most_sent;) {
     if ((frames[at]->to == partner_) != batch.to_partner) return;
     const size_t grouped = group(frames.subspan(at), batch);
     if (grouped == 0) return;
@@ -265,12 +186,11 @@ void UdpPort::gather(std::span<TxFrame* const> frames, Batch& batch) const {
   }
 }
 
-// Makes one system call. Returns how many messages the kernel took, or -1.
-int UdpPort::transmit(Batch& batch) {
+// Returns how many messages of the batch the kernel took, or -1.
+int UdpPort::transmit(BatchIo& io, Batch& batch) {
   // All packets to the partner use one socket, or a NIC with several queues would reorder them.
   const int socket = descriptors_[batch.to_partner ? partner : everybody];
-  if (batch.count > 1) return sendmmsg(socket, batch.headers.data(), batch.count, send_flags);
-  return sendmsg(socket, &batch.headers[0].msg_hdr, send_flags) < 0 ? -1 : 1;
+  return io.send(socket, std::span(batch.headers).first(batch.count));
 }
 
 // Sends one small datagram, as a request or a reply is. Copied into one piece it costs the kernel
@@ -286,15 +206,15 @@ int UdpPort::transmit_small(const TxFrame& frame, size_t bytes) {
     batch_->begin(frame.to, ecn);
     batch_->add(datagram.data(), bytes);
     batch_->end(1);
-    return transmit(*batch_);
+    return transmit(single_io_, *batch_);
   }
   if (to_partner) {
-    return ::send(descriptors_[partner], datagram.data(), bytes, send_flags) < 0 ? -1 : 1;
+    return ::send(descriptors_[partner], datagram.data(), bytes, BatchIo::send_flags) < 0 ? -1 : 1;
   }
   SocketAddress to;
   const socklen_t length = to_sockaddr(frame.to, to);
   const int socket = descriptors_[everybody];
-  return sendto(socket, datagram.data(), bytes, send_flags, &to.any, length) < 0 ? -1 : 1;
+  return sendto(socket, datagram.data(), bytes, BatchIo::send_flags, &to.any, length) < 0 ? -1 : 1;
 }
 
 // ---- the partner
@@ -351,7 +271,7 @@ size_t UdpPort::send(std::span<TxFrame* const> frames, Time) {
     const bool alone = bytes <= small;
     if (!alone) gather(rest, *batch_);
     ++counters_.calls_sent;
-    int sent = alone ? transmit_small(*rest[0], bytes) : transmit(*batch_);
+    int sent = alone ? transmit_small(*rest[0], bytes) : transmit(*io_, *batch_);
     if (sent <= 0) {
       const int why = errno;
       if (why == EAGAIN || why == EWOULDBLOCK) break;
@@ -466,64 +386,42 @@ void UdpPort::look_elsewhere(bool busy_here, Time now) {
 // Receives datagrams by one system call. Returns false if there are none.
 bool UdpPort::fetch(unsigned from) {
   if (from == partner && talk_ == Talk::yes) return fetch_talk();
-  const int socket = descriptors_[from];
-  const unsigned wanted = std::min({expected_, free_count_, at_once});
-  if (wanted == 0) return false;
-  Inbound& inbound = *inbound_;
-  for (unsigned i = 0; i < wanted; ++i) {
-    inbound.prepare(i, storage_.data() + size_t{free_[free_count_ - 1 - i]} * buffer_bytes);
-  }
-  ++counters_.calls_received;
-  int got = 1;
-  if (wanted == 1) {
-    // This is the usual case while waiting, and recvmsg is cheaper than recvmmsg.
-    const ssize_t bytes = recvmsg(socket, &inbound.headers[0].msg_hdr, MSG_DONTWAIT);
-    inbound.headers[0].msg_len = static_cast<unsigned>(bytes);
-    if (bytes < 0) got = -1;
-  } else {
-    got = recvmmsg(socket, inbound.headers.data(), wanted, MSG_DONTWAIT, nullptr);
-  }
-  if (got < 0) {
-    const int why = errno;
-    expected_ = 1;
-    note_receive_error(why, socket);
-    if (why == EAGAIN && from == partner && talk_ == Talk::soon) begin_talk();
-    return false;
-  }
-  for (unsigned i = 0; i < static_cast<unsigned>(got); ++i) {
-    put_in_line(from_sockaddr(inbound.addresses[i].any), inbound.headers[i].msg_len,
-                inbound.report_of(i));
-  }
-  // Asking for more messages than there are costs time for headers and for the empty queue.
-  const auto count = static_cast<unsigned>(got);
-  expected_ = count == wanted ? std::min(2 * count, at_once) : count;
-  return true;
+  const BatchIo::Received got = io_->receive(descriptors_[from], buffers_, arrivals_);
+  if (got.count > 0 || got.why != 0) ++counters_.calls_received;
+  for (unsigned i = 0; i < got.count; ++i) put_in_line(arrivals_[i]);
+  if (got.why != 0) note_receive_error(got.why, descriptors_[from]);
+  const bool empty = got.count == 0 && got.why == EAGAIN;
+  if (empty && from == partner && talk_ == Talk::soon) begin_talk();
+  return got.count > 0;
 }
 
 // Receives one datagram from the partner. Returns false if there is none.
 bool UdpPort::fetch_talk() {
-  if (free_count_ == 0) return false;
+  if (buffers_.free() == 0) return false;
   const int socket = descriptors_[partner];
-  std::byte* const buffer = storage_.data() + size_t{free_[free_count_ - 1]} * buffer_bytes;
+  Arrival arrival{.from = partner_};
+  int why = 0;
   ++counters_.calls_received;
-  ssize_t bytes = 0;
-  Ecn ecn = Ecn::not_ect;
   if (facts_.carries.ecn) {
     // `recv` does not report the ECN field.
-    inbound_->prepare(0, buffer);
-    bytes = recvmsg(socket, &inbound_->headers[0].msg_hdr, MSG_DONTWAIT);
-    if (bytes >= 0) ecn = inbound_->report_of(0).ecn;
+    why = single_io_.receive(socket, buffers_, {&arrival, 1}).why;
   } else {
-    bytes = recv(socket, buffer, buffer_bytes, MSG_DONTWAIT);
+    const ssize_t bytes =
+        recv(socket, buffers_.at(buffers_.next(0)), Buffers::data_bytes, MSG_DONTWAIT);
+    if (bytes < 0) {
+      why = errno;
+    } else {
+      arrival.buffer = buffers_.take();
+      arrival.bytes = arrival.segment = static_cast<uint32_t>(bytes);
+    }
   }
-  if (bytes < 0) {
+  if (why != 0) {
     talk_in_a_row_ = 0;
-    note_receive_error(errno, socket);
+    note_receive_error(why, socket);
     return false;
   }
-  const auto length = static_cast<uint32_t>(bytes);
-  put_in_line(partner_, length, {.segment = length, .ecn = ecn});
-  if (static_cast<size_t>(bytes) > small || ++talk_in_a_row_ > at_once) end_talk();
+  put_in_line(arrival);
+  if (arrival.bytes > small || ++talk_in_a_row_ > BatchIo::most_received) end_talk();
   return true;
 }
 
@@ -532,17 +430,16 @@ void UdpPort::note_receive_error(int why, int socket) {
   drain_errors(socket);
 }
 
-// Adds the next free buffer, which has been filled, to the line.
-void UdpPort::put_in_line(const Endpoint& from, uint32_t bytes, const Report& report) {
-  heard_ = bytes <= small;
-  const uint32_t buffer = free_[--free_count_];
-  filled_[buffer] = {.from = from,
-                     .ecn = report.ecn,
-                     .bytes = bytes,
-                     .segment = report.segment,
-                     .next = 0,
-                     .lent = 1};
-  line_[(line_first_ + line_count_++) % buffer_count] = buffer;
+// Adds a buffer that has been filled to the line.
+void UdpPort::put_in_line(const Arrival& arrival) {
+  heard_ = arrival.bytes <= small;
+  filled_[arrival.buffer] = {.from = arrival.from,
+                             .ecn = arrival.ecn,
+                             .segment = arrival.segment,
+                             .next = arrival.offset,
+                             .end = arrival.offset + arrival.bytes,
+                             .lent = 1};
+  line_[(line_first_ + line_count_++) % Buffers::count] = arrival.buffer;
 }
 
 size_t UdpPort::split(std::span<RxFrame> frames) {
@@ -550,9 +447,9 @@ size_t UdpPort::split(std::span<RxFrame> frames) {
   while (count < frames.size() && line_count_ > 0) {
     const uint32_t buffer = line_[line_first_];
     Filled& filled = filled_[buffer];
-    if (filled.next < filled.bytes) {
-      const uint32_t bytes = std::min(filled.segment, filled.bytes - filled.next);
-      frames[count++] = {.data = storage_.data() + size_t{buffer} * buffer_bytes + filled.next,
+    if (filled.next < filled.end) {
+      const uint32_t bytes = std::min(filled.segment, filled.end - filled.next);
+      frames[count++] = {.data = buffers_.at(buffer) + filled.next,
                          .bytes = bytes,
                          .cookie = buffer,
                          .from = &filled.from,
@@ -560,8 +457,8 @@ size_t UdpPort::split(std::span<RxFrame> frames) {
       filled.next += bytes;
       ++filled.lent;
     }
-    if (filled.next >= filled.bytes) {
-      line_first_ = (line_first_ + 1) % buffer_count;
+    if (filled.next >= filled.end) {
+      line_first_ = (line_first_ + 1) % Buffers::count;
       --line_count_;
       done_with(buffer);
     }
@@ -570,7 +467,7 @@ size_t UdpPort::split(std::span<RxFrame> frames) {
 }
 
 void UdpPort::done_with(uint32_t buffer) {
-  if (--filled_[buffer].lent == 0) free_[free_count_++] = buffer;
+  if (--filled_[buffer].lent == 0) buffers_.give_back(buffer);
 }
 
 void UdpPort::release(std::span<const RxFrame> frames) {

@@ -5,6 +5,7 @@
 
 #include "drivers/frame_pool.h"
 #include "drivers/packet_port.h"
+#include "drivers/udp/mmsg_io.h"
 #include "drivers/udp/udp_socket.h"
 
 namespace urma::drivers::udp {
@@ -31,29 +32,18 @@ class UdpPort final : public PacketPort {
 
  private:
   static constexpr uint32_t frame_count = 512;
-  static constexpr unsigned messages = 64;  // sent by one call
-  static constexpr unsigned at_once = 16;   // messages received by one call
   static constexpr unsigned iovecs = 1024;  // of one call; also the kernel's limit per message
-  static constexpr uint32_t buffer_count = 128;
-  static constexpr uint32_t buffer_bytes = 65536;  // a GRO batch
 
   // A buffer that the kernel filled: with one datagram, or with several of one size.
   struct Filled {
     Endpoint from;
-    Ecn ecn;  // of each datagram
-    uint32_t bytes;
+    Ecn ecn;           // of each datagram
     uint32_t segment;  // the size of each datagram except the last
-    uint32_t next;     // the offset of the next one
+    uint32_t next;     // the offset of the next one in the buffer
+    uint32_t end;      // the offset behind the last one
     uint32_t lent;     // its frames that are not released; one more while it is in `line_`
   };
-  // The kernel's control messages beside the data of one message.
-  struct Report {
-    uint32_t segment;
-    Ecn ecn;
-  };
-  struct Control;
   struct Batch;
-  struct Inbound;
 
   UdpPort(Socket main, Socket other, const Settings& settings, const Endpoint& self);
 
@@ -61,7 +51,7 @@ class UdpPort final : public PacketPort {
   Ecn ecn_of(const TxFrame& frame) const { return facts_.carries.ecn ? frame.ecn : Ecn::not_ect; }
   size_t group(std::span<TxFrame* const> frames, Batch& batch) const;
   void gather(std::span<TxFrame* const> frames, Batch& batch) const;
-  int transmit(Batch& batch);
+  int transmit(BatchIo& io, Batch& batch);
   int transmit_small(const TxFrame& frame, size_t bytes);
   [[gnu::cold]] bool handle_send_error(int why);
   [[gnu::cold]] void drain_all_errors();
@@ -73,7 +63,7 @@ class UdpPort final : public PacketPort {
   bool fetch(unsigned from);
   bool fetch_talk();
   void note_receive_error(int why, int socket);
-  void put_in_line(const Endpoint& from, uint32_t bytes, const Report& report);
+  void put_in_line(const Arrival& arrival);
   void look_elsewhere(bool busy_here, Time now);
   size_t split(std::span<RxFrame> frames);
   void done_with(uint32_t buffer);
@@ -87,6 +77,8 @@ class UdpPort final : public PacketPort {
   PortCounters counters_;
   FramePool pool_{frame_count};
   std::unique_ptr<Batch> batch_;
+  MmsgIo single_io_;           // for datagrams that leave or arrive alone
+  BatchIo* io_ = &single_io_;  // for batches
 
   // The partner, with which small datagrams are exchanged one at a time (count_towards_talk).
   enum class Talk : uint8_t { no, soon, yes };  // soon: begins when its socket's queue is empty
@@ -99,18 +91,15 @@ class UdpPort final : public PacketPort {
   uint32_t talk_in_a_row_ = 0;  // datagrams received without an empty queue in between
 
   // Receiving.
-  std::unique_ptr<Inbound> inbound_;
-  Region storage_;
-  std::array<Filled, buffer_count> filled_;
-  std::array<uint32_t, buffer_count> free_;
-  uint32_t free_count_ = 0;
-  std::array<uint32_t, buffer_count>
-      line_;  // a ring of filled buffers with frames not received yet
+  Buffers buffers_{0};
+  std::array<Arrival, BatchIo::most_received> arrivals_;  // of one call
+  std::array<Filled, Buffers::count> filled_;
+  // A ring of filled buffers with frames not received yet.
+  std::array<uint32_t, Buffers::count> line_;
   uint32_t line_first_ = 0;
   uint32_t line_count_ = 0;
   unsigned latest_ = everybody;  // the socket from which the last datagram came
   Time looked_elsewhere_at_{};
-  unsigned expected_ = 1;  // how many messages the next call asks for
 };
 
 }  // namespace urma::drivers::udp
