@@ -142,17 +142,18 @@ function(urma_driver name)
   set_property(GLOBAL APPEND PROPERTY URMA_DRIVERS ${name})
 endfunction()
 
-# urma_find_sdk(NAME TITLE text PACKAGES text MODULES modules...): looks for the SDK of an optional
-# driver by pkg-config. Sets `has_sdk`, and the variables of pkg_check_modules, whose prefix is NAME
-# in capitals. The user chooses by URMA_WITH_NAME.
+# urma_find_sdk(NAME TITLE text PACKAGES text MODULES modules... PART text): looks for the SDK of an
+# optional part by pkg-config. PART names that part with its verb, for people. Sets `has_sdk`, and
+# the variables of pkg_check_modules, whose prefix is NAME in capitals. The user chooses by
+# URMA_WITH_NAME.
 macro(urma_find_sdk name)
-  cmake_parse_arguments(SDK "" "TITLE;PACKAGES" "MODULES" ${ARGN})
+  cmake_parse_arguments(SDK "" "TITLE;PACKAGES;PART" "MODULES" ${ARGN})
   string(TOUPPER ${name} SDK_NAME)
   if(NOT DEFINED URMA_WITH_${SDK_NAME} AND NOT PROJECT_IS_TOP_LEVEL)
     set(URMA_WITH_${SDK_NAME} OFF)
   endif()
   set(URMA_WITH_${SDK_NAME} AUTO CACHE STRING
-      "Build the ${name} driver: ON, OFF, or AUTO, where ${SDK_TITLE} is found")
+      "Build with ${SDK_TITLE}: ON, OFF, or AUTO, where it is found")
   set_property(CACHE URMA_WITH_${SDK_NAME} PROPERTY STRINGS AUTO ON OFF)
   set(has_sdk FALSE)
   if(URMA_WITH_${SDK_NAME} STREQUAL "AUTO" AND CMAKE_CROSSCOMPILING)
@@ -169,7 +170,7 @@ macro(urma_find_sdk name)
     endif()
   endif()
   if(NOT has_sdk AND URMA_WITH_${SDK_NAME} STREQUAL "AUTO")
-    message(STATUS "${name}: devices are left out: ${SDK_TITLE} or newer was not found "
+    message(STATUS "${SDK_PART} left out: ${SDK_TITLE} or newer was not found "
                    "(apt-get install ${SDK_PACKAGES})")
   endif()
 endmacro()

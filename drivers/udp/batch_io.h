@@ -50,9 +50,10 @@ struct Arrival {
   Ecn ecn = Ecn::not_ect;  // of each datagram
 };
 
-// One way to pass batches of messages to the kernel and to take batches from it. No call blocks,
-// and when one returns, the kernel has no request left that names memory of the caller. The port
-// decides what a batch contains, and what an error means. Used by one thread at a time.
+// One way to pass batches of messages to the kernel and to take batches from it: by sendmmsg and
+// recvmmsg (MmsgIo), or by io_uring. No call blocks, and when one returns, the kernel has
+// no request left that names memory of the caller. The port decides what a batch contains, and what
+// an error means. Used by one thread at a time.
 class BatchIo {
  public:
   static constexpr unsigned most_sent = 64;      // messages in a batch to be sent

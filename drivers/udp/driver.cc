@@ -49,6 +49,14 @@ void read_options(OptionReader& options, udp::Settings& settings) {
   options.flag("gro", settings.gro, {"let the kernel join packets into bursts"});
   options.flag("ecn", settings.ecn,
                {"carry the ECN field of the IP header, for congestion control by marks"});
+  std::string io = "auto";
+  options.text("io", io,
+               {"how batches are sent and received: mmsg (sendmmsg, recvmmsg), uring (io_uring, if "
+                "the kernel permits it), or auto, which is mmsg, the faster one"});
+  if (io != "auto" && io != "mmsg" && io != "uring") options.refuse("io", "auto, mmsg or uring");
+  settings.io = io == "uring"  ? udp::IoChoice::uring
+                : io == "mmsg" ? udp::IoChoice::mmsg
+                               : udp::IoChoice::automatic;
   std::string id = "kernel";
   options.text(
       "ipid", id,

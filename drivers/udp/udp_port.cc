@@ -66,16 +66,27 @@ Result<std::unique_ptr<PacketPort>> UdpPort::open(const Settings& settings) {
   if (!self) return self.error();
   Result<Socket> other = Socket::make(settings);
   if (!other) return other.error();
+  OpenedUring uring;
+  if (settings.io == IoChoice::uring) {
+    // Nothing arrives at this socket yet, because it has no address.
+    Result<OpenedUring> opened = open_uring(other->descriptor());
+    if (!opened) return opened.error();
+    uring = std::move(*opened);
+  }
   return std::unique_ptr<PacketPort>(
-      new UdpPort(std::move(*main), std::move(*other), settings, *self));
+      new UdpPort(std::move(*main), std::move(*other), std::move(uring), settings, *self));
 }
 
-UdpPort::UdpPort(Socket main, Socket other, const Settings& settings, const Endpoint& self)
+UdpPort::UdpPort(Socket main, Socket other, OpenedUring uring, const Settings& settings,
+                 const Endpoint& self)
     : sockets_{std::move(main), std::move(other)},
       descriptors_{sockets_[0].descriptor(), sockets_[1].descriptor()},
       gso_(sockets_[0].gso()),
       may_talk_(!settings.zero_id),
-      batch_(std::make_unique<Batch>()) {
+      batch_(std::make_unique<Batch>()),
+      uring_(std::move(uring.io)),
+      buffers_(uring_ != nullptr ? UringIo::prefix : 0) {
+  if (uring_ != nullptr) io_ = uring_.get();
   const Socket::Interface interface = sockets_[0].interface_of(self);
   uint32_t mtu = settings.mtu;
   if (mtu == 0) {
@@ -93,10 +104,12 @@ UdpPort::UdpPort(Socket main, Socket other, const Settings& settings, const Endp
   facts_.description = "UDP socket on " + to_string(self) + (own_port ? " (off the UB port)" : "") +
                        ", MTU " + std::to_string(mtu) + (gso_ ? ", GSO" : ", no GSO") +
                        (sockets_[0].gro() ? ", GRO" : ", no GRO") + (settings.ecn ? ", ECN" : "") +
+                       (uring_ != nullptr ? ", io_uring" : "") +
                        (settings.zero_id ? ", IPv4 ID 0" : "") + ", receive buffer " +
                        std::to_string(facts_.buffer_bytes / 1024) + " KiB" +
                        (huge_pages ? ", huge pages where there are any" : "");
   state_settings(settings, interface);
+  state_io(settings.io, uring.why_not);
   facts_.settings.push_back({"huge_pages", huge_pages ? "where there are any" : "no",
                              Origin::system, "", "huge pages for received packets"});
 }
@@ -143,6 +156,19 @@ void UdpPort::state_settings(const Settings& settings, const Socket::Interface& 
           "packets of one size are sent by one call (UDP GSO)");
   feature("coalescing", socket.gro(), settings.gro,
           "packets of one size are received by one call (UDP GRO)");
+}
+
+void UdpPort::state_io(IoChoice chosen, const std::string& why_not) {
+  const bool refused = !why_not.empty();
+  facts_.settings.push_back({"io", uring_ != nullptr ? "uring" : "mmsg",
+                             refused                         ? Origin::system
+                             : chosen == IoChoice::automatic ? Origin::driver
+                                                             : Origin::device_string,
+                             refused ? "io_uring was requested, but cannot be used: " + why_not
+                             : chosen == IoChoice::automatic
+                                 ? "no measurement found io_uring faster (docs/performance.md)"
+                                 : "",
+                             "how batches of packets are sent and received"});
 }
 
 UdpPort::~UdpPort() = default;
@@ -293,8 +319,19 @@ size_t UdpPort::send(std::span<TxFrame* const> frames, Time) {
   return taken;
 }
 
-// Returns true if the error may belong to an earlier datagram, so that the caller tries again.
+// A filter of system calls that the program has installed since may forbid io_uring. Then the port
+// continues without it. Returns whether this has just happened.
+bool UdpPort::leave_refused_ring() {
+  if (io_ == &single_io_ || !uring_->refused()) return false;
+  uring_->leave(buffers_);
+  io_ = &single_io_;
+  return true;
+}
+
+// Returns true if the error may belong to an earlier datagram, or is that of a ring that the port
+// has left, so that the caller tries again.
 bool UdpPort::handle_send_error(int why) {
+  if (leave_refused_ring()) return true;
   switch (why) {
     case EINTR:
       return true;
@@ -426,7 +463,7 @@ bool UdpPort::fetch_talk() {
 }
 
 void UdpPort::note_receive_error(int why, int socket) {
-  if (why == EAGAIN || why == EINTR) return;
+  if (why == EAGAIN || why == EINTR || leave_refused_ring()) return;
   drain_errors(socket);
 }
 

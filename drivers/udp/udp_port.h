@@ -7,6 +7,7 @@
 #include "drivers/packet_port.h"
 #include "drivers/udp/mmsg_io.h"
 #include "drivers/udp/udp_socket.h"
+#include "drivers/udp/uring_io.h"
 
 namespace urma::drivers::udp {
 
@@ -45,15 +46,18 @@ class UdpPort final : public PacketPort {
   };
   struct Batch;
 
-  UdpPort(Socket main, Socket other, const Settings& settings, const Endpoint& self);
+  UdpPort(Socket main, Socket other, OpenedUring uring, const Settings& settings,
+          const Endpoint& self);
 
   void state_settings(const Settings& settings, const Socket::Interface& interface);
+  void state_io(IoChoice chosen, const std::string& why_not);
   Ecn ecn_of(const TxFrame& frame) const { return facts_.carries.ecn ? frame.ecn : Ecn::not_ect; }
   size_t group(std::span<TxFrame* const> frames, Batch& batch) const;
   void gather(std::span<TxFrame* const> frames, Batch& batch) const;
   int transmit(BatchIo& io, Batch& batch);
   int transmit_small(const TxFrame& frame, size_t bytes);
   [[gnu::cold]] bool handle_send_error(int why);
+  [[gnu::cold]] bool leave_refused_ring();
   [[gnu::cold]] void drain_all_errors();
   [[gnu::cold]] void drain_errors(int socket);
   static bool says_unreachable(msghdr& entry);
@@ -77,8 +81,9 @@ class UdpPort final : public PacketPort {
   PortCounters counters_;
   FramePool pool_{frame_count};
   std::unique_ptr<Batch> batch_;
-  MmsgIo single_io_;           // for datagrams that leave or arrive alone
-  BatchIo* io_ = &single_io_;  // for batches
+  MmsgIo single_io_;                // for datagrams that leave or arrive alone
+  std::unique_ptr<UringIo> uring_;  // null if the port does not use io_uring
+  BatchIo* io_ = &single_io_;       // for batches
 
   // The partner, with which small datagrams are exchanged one at a time (count_towards_talk).
   enum class Talk : uint8_t { no, soon, yes };  // soon: begins when its socket's queue is empty
@@ -91,7 +96,7 @@ class UdpPort final : public PacketPort {
   uint32_t talk_in_a_row_ = 0;  // datagrams received without an empty queue in between
 
   // Receiving.
-  Buffers buffers_{0};
+  Buffers buffers_;
   std::array<Arrival, BatchIo::most_received> arrivals_;  // of one call
   std::array<Filled, Buffers::count> filled_;
   // A ring of filled buffers with frames not received yet.

@@ -28,6 +28,9 @@ uint64_t rate_of_speed(std::string_view text);
 // carry.
 uint64_t rate_of_interface(const std::string& directory);
 
+// How batches of messages pass between the port and the kernel.
+enum class IoChoice : uint8_t { automatic, mmsg, uring };
+
 // The address and the options of udp:.
 struct Settings {
   Eid address;            // if all zero, the first free loopback address
@@ -37,7 +40,8 @@ struct Settings {
   uint64_t rcvbuf = 4 << 20;
   bool gso = true;
   bool gro = true;
-  bool ecn = false;      // send and receive the ECN field of packets
+  bool ecn = false;  // send and receive the ECN field of packets
+  IoChoice io = IoChoice::automatic;
   bool zero_id = false;  // IPv4 packets have the ID 0, which excludes GSO and a connected socket
   SettingList options = {};  // the options as they were read, for PortFacts::settings
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "tests/api/helpers.h"
+#include "tests/drivers/io_ways.h"
 #include "urma/observe.hpp"
 
 extern "C" {
@@ -91,13 +92,13 @@ uint64_t exchange(Side& a, Side& b, const Imported& to_b, const Imported& to_a, 
 }
 
 TEST_CASE("nothing on the data path allocates or locks after set-up") {
-  const auto open = [](const char* text, bool profile) {
-    return Side::open(text, {.threads = Threads::inlined, .profile = profile});
-  };
-  for (const auto& [text, profile] : {std::pair("udp:", false), std::pair("udp:", true),
-                                      std::pair("fault(loss=5%,dup=2%,reorder=2%):udp:", false)}) {
-    Side a = open(text, profile);
-    Side b = open(text, profile);
+  std::vector<std::pair<std::string, bool>> devices = {
+      {"udp:", true}, {"fault(loss=5%,dup=2%,reorder=2%):udp:", false}};
+  for (const std::string& way : io_ways()) devices.emplace_back("udp:" + way, false);
+  for (const auto& [text, profile] : devices) {
+    const DeviceOptions options{.threads = Threads::inlined, .profile = profile};
+    Side a = Side::open(text, options);
+    Side b = Side::open(text, options);
     const Imported to_b = a.device.import(b.line()).value();
     const Imported to_a = b.device.import(a.line()).value();
     exchange(a, b, to_b, to_a, 5);

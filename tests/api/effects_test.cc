@@ -16,6 +16,7 @@
 #include <map>
 
 #include "tests/api/helpers.h"
+#include "tests/drivers/io_ways.h"
 #include "tests/drivers/window_file.h"
 
 namespace urma::test {
@@ -148,7 +149,7 @@ std::string noticed_in_child(const std::string& text, const std::string& but) {
 }
 
 TEST_CASE("a device changes no state that belongs to the whole process") {
-  CHECK(noticed_in_child("udp:", "") == "");
+  for (const std::string& way : io_ways()) CHECK(noticed_in_child("udp:" + way, "") == "");
   CHECK(noticed_in_child("fault(loss=1%,seed=1):udp:", "") == "");
   const WindowFile window("effects");
   // The exception is the handler of SIGBUS, while the device is open (drivers/cxl/guard.h).

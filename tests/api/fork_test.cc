@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "tests/api/helpers.h"
+#include "tests/drivers/io_ways.h"
 
 namespace urma::test {
 namespace {
@@ -31,9 +32,10 @@ int child_finds(Side& side, const Imported& remote) {
 TEST_CASE("calls of a child of fork return forked, and leave its parent's device unharmed") {
   // Other copies of this test may run at the same time.
   const std::string name = "fork-test-" + std::to_string(getpid());
+  const std::string device = "udp:" + GENERATE(from_range(io_ways()));
   for (const Threads threads : {Threads::served, Threads::inlined}) {
-    Side owner = Side::open("udp:");
-    Side side = Side::open("udp:", {.threads = threads});
+    Side owner = Side::open(device);
+    Side side = Side::open(device, {.threads = threads});
     side.device.publish(name, side.segment).value();
     const Imported remote = side.device.import(owner.line()).value();
     const auto bytes = bytes_like(5000, 2);
@@ -54,7 +56,8 @@ TEST_CASE("calls of a child of fork return forked, and leave its parent's device
 }
 
 TEST_CASE("an address is free when its device is closed, even if a child of fork still runs") {
-  std::optional<Side> side = Side::open("udp:127.0.0.225");
+  const std::string device = "udp:127.0.0.225" + GENERATE(from_range(io_ways()));
+  std::optional<Side> side = Side::open(device);
   REQUIRE(side->device.endpoint().port == ub_port);
   // A child that has not run yet still has all descriptors of its parent, so wait until it runs.
   int running[2];
@@ -68,7 +71,7 @@ TEST_CASE("an address is free when its device is closed, even if a child of fork
   REQUIRE(::read(running[0], &byte, 1) == 1);
   for (const int end : running) close(end);
   side.reset();
-  side = Side::open("udp:127.0.0.225");
+  side = Side::open(device);
   CHECK(side->device.endpoint().port == ub_port);
   kill(child, SIGKILL);
   REQUIRE(waitpid(child, nullptr, 0) == child);

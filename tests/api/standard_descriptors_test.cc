@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "tests/api/helpers.h"
+#include "tests/drivers/io_ways.h"
 #include "urma/observe.hpp"
 
 namespace urma::test {
@@ -138,7 +139,7 @@ TEST_CASE("if a process has closed 0, 1 and 2, no descriptor of a device gets th
       for (const char* const more : {"", "?share=segment"})
         use_descriptors(closed, "cxl:" + window + more, "cxl:" + window + more);
       header_kept = header_of(window) == before;
-      use_descriptors(closed, "udp:", "udp:");
+      for (const std::string& way : io_ways()) use_descriptors(closed, "udp:" + way, "udp:" + way);
       use_descriptors(closed, "pcap(file=" + capture + "):udp:", "udp:");
       use_descriptors(closed, "paths():udp:127.0.0.231+udp:127.0.0.234",
                       "paths():udp:127.0.0.232+udp:127.0.0.235", "udp:127.0.0.233");

@@ -131,6 +131,9 @@ def test_every_test_on_a_bad_network():
         done = results("--self", name, "--size", "1,100,20000", "--count", "300", "--device", bad,
                        "--rounds", "2")
         assert [result["size_bytes"] for result in done] == [1, 100, 20000]
+    for name in ["write_bw", "read_bw", "send_lat", "wake_lat"]:
+        results("--self", name, "--size", "1,100,20000", "--count", "300", "--rounds", "2",
+                "--device", bad + "?io=uring")
     for name in ["atomic_lat", "atomic_bw"]:
         done = results("--self", name, "--sweep", "--count", "300", "--device", bad)
         assert [result["size_bytes"] for result in done] == [1, 2, 4, 8]

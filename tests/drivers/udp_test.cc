@@ -6,6 +6,7 @@
 
 #include "drivers/udp/udp_socket.h"
 #include "tests/catch.h"
+#include "tests/drivers/io_ways.h"
 #include "tests/drivers/ports.h"
 
 namespace urma::test {
@@ -89,6 +90,9 @@ TEST_CASE("the error for a device that cannot be opened says why, and what to do
        "at character 18 (\"1500&gso=no\")"},
       {"udp:127.0.0.1?ipid=7", Status::invalid_argument, "ipid must be 0 or kernel"},
       {"udp:?ipid=0&gso=yes", Status::invalid_argument, "gso must be no, with ipid=0"},
+      {"udp:?io=poll", Status::invalid_argument, "(\"poll\"): the value of io must be auto, mmsg"},
+      {"udp:?io=", Status::invalid_argument, "value is missing"},
+      {"udp:?io=uring&io=mmsg", Status::invalid_argument, "io"},
       {"udp:?ecn=on", Status::invalid_argument, "(\"on\"): the value of ecn must be yes or no"},
       {"fault(rate=1Gbit,mark=9K):udp:", Status::invalid_argument,
        "(\"mark=9K):udp:\"): the wrapped device does not carry the ECN field"},
@@ -153,7 +157,9 @@ TEST_CASE("without GSO and GRO the same packets arrive") {
 }
 
 TEST_CASE("an ICMP report of an unreachable port is read, so the socket does not stay readable") {
-  PortPair ports("udp:", "udp:");
+  const std::string way = GENERATE(from_range(io_ways()));
+  INFO("way " << way);
+  PortPair ports("udp:" + way, "udp:" + way);
   Endpoint nobody = ports.a->facts().self;
   nobody.port = 9;
   for (unsigned i = 0; i < 20; ++i) {
@@ -169,6 +175,8 @@ TEST_CASE("an ICMP report of an unreachable port is read, so the socket does not
 // The kernel reports the error of a datagram twice: to the next call on the socket, and in the
 // socket's error queue. Both are the same ICMP message.
 TEST_CASE("each ICMP message is counted once, whichever call reports it") {
+  const std::string way = GENERATE(from_range(io_ways()));
+  INFO("way " << way);
   for (const auto& [first, second] : {std::pair("udp:", "udp:"), {"udp:[::1]", "udp:[::1]:5011"}}) {
     INFO(first);
     constexpr unsigned times = 30;
@@ -178,7 +186,7 @@ TEST_CASE("each ICMP message is counted once, whichever call reports it") {
       RxFrame frame;
       for (int i = 0; i < 3; ++i) CHECK(ports.a->receive({&frame, 1}, read_clock()) == 0);
     };
-    PortPair ports(first, second);
+    PortPair ports(first + way, second + way);
     Endpoint nobody = ports.a->facts().self;
     nobody.port = 9;
     // Only `send` gets the errors, of all datagrams except the last.
@@ -205,7 +213,9 @@ TEST_CASE("each ICMP message is counted once, whichever call reports it") {
 }
 
 TEST_CASE("a datagram too large for this host is a failed send, and no peer becomes unreachable") {
-  PortPair ports("udp:", "udp:");
+  const std::string way = GENERATE(from_range(io_ways()));
+  INFO("way " << way);
+  PortPair ports("udp:" + way, "udp:" + way);
   const Packet packet(65'530, std::byte{1});  // longer than a UDP datagram can be
   TxFrame* frame = nullptr;
   REQUIRE(ports.a->lend({&frame, 1}) == 1);
@@ -246,10 +256,12 @@ bool talks_to(const drivers::PacketPort& port, const drivers::PacketPort& other)
 }
 
 TEST_CASE("during talk with one peer, datagrams of all others arrive as before") {
+  const std::string way = GENERATE(from_range(io_ways()));
+  INFO("way " << way);
   for (const auto& [first, second] : {std::pair("udp:", "udp:"), {"udp:[::1]", "udp:[::1]:5003"}}) {
-    PortPair ports(first, second);
+    PortPair ports(first + way, second + way);
     const auto third =
-        PortPair::open(second == std::string_view("udp:") ? "udp:" : "udp:[::1]:5004");
+        PortPair::open((second == std::string_view("udp:") ? "udp:" : "udp:[::1]:5004") + way);
     for (unsigned round = 0; round < 3; ++round) {
       talk(ports, *ports.a, *ports.b, enough_to_talk);
       CHECK(talks_to(*ports.a, *ports.b));
@@ -294,12 +306,6 @@ TEST_CASE("with ipid=0 no socket is connected, and the kernel segments nothing")
   CHECK_FALSE(talks_to(*ports.b, *ports.a));
   const auto sent = send_burst(*ports.a, ports.b->facts().self, 30, 4000, ports.now());
   CHECK(receive_packets(ports, *ports.b, sent.size()) == sent);
-  const auto setting = [](const drivers::PacketPort& port, std::string_view name) {
-    for (const Setting& one : port.facts().settings) {
-      if (one.name == name) return one.value;
-    }
-    return std::string();
-  };
   CHECK(setting(*ports.a, "segmentation") == "no");
   CHECK(setting(*ports.a, "udp.ipid") == "0");
   CHECK(ports.a->facts().description.find("IPv4 ID 0") != std::string::npos);
@@ -311,7 +317,9 @@ TEST_CASE("with ipid=0 no socket is connected, and the kernel segments nothing")
 }
 
 TEST_CASE("a burst arrives whole between two exchanges of small datagrams") {
-  PortPair ports("udp:", "udp:");
+  const std::string way = GENERATE(from_range(io_ways()));
+  INFO("way " << way);
+  PortPair ports("udp:" + way, "udp:" + way);
   for (const size_t bytes : {4000u, 700u, 60u}) {
     talk(ports, *ports.a, *ports.b, enough_to_talk);
     const auto sent = send_burst(*ports.a, ports.b->facts().self, 30, bytes, ports.now());
@@ -320,9 +328,11 @@ TEST_CASE("a burst arrives whole between two exchanges of small datagrams") {
 }
 
 TEST_CASE("datagrams that came coalesced just before talk begins are split again") {
+  const std::string way = GENERATE(from_range(io_ways()));
+  INFO("way " << way);
   // Talk begins after one of these numbers of turns.
   for (unsigned turns = 1; turns < enough_to_talk; ++turns) {
-    PortPair ports("udp:", "udp:");
+    PortPair ports("udp:" + way, "udp:" + way);
     talk(ports, *ports.a, *ports.b, enough_to_talk);
     const auto end = send_burst(*ports.b, ports.a->facts().self, 30, 4000, ports.now());
     CHECK(receive_packets(ports, *ports.a, end.size()) == end);
@@ -334,9 +344,11 @@ TEST_CASE("datagrams that came coalesced just before talk begins are split again
 }
 
 TEST_CASE("while one socket always has datagrams, those of the other are received in good time") {
+  const std::string way = GENERATE(from_range(io_ways()));
+  INFO("way " << way);
   for (const bool partner_floods : {true, false}) {
-    PortPair ports("udp:", "udp:");
-    const auto third = PortPair::open("udp:");
+    PortPair ports("udp:" + way, "udp:" + way);
+    const auto third = PortPair::open("udp:" + way);
     talk(ports, *ports.a, *ports.b, enough_to_talk);
     auto& flooder = partner_floods ? *ports.b : *third;
     auto& speaker = partner_floods ? *third : *ports.b;
@@ -376,8 +388,10 @@ TEST_CASE("while one socket always has datagrams, those of the other are receive
 }
 
 TEST_CASE("a datagram from any sender is received by the first poll after a pause") {
-  PortPair ports("udp:", "udp:");
-  const auto third = PortPair::open("udp:");
+  const std::string way = GENERATE(from_range(io_ways()));
+  INFO("way " << way);
+  PortPair ports("udp:" + way, "udp:" + way);
+  const auto third = PortPair::open("udp:" + way);
   talk(ports, *ports.a, *ports.b, enough_to_talk);
   for (int i = 0; i < 10; ++i) {
     send_packet(ports, i % 2 == 0 ? *third : *ports.b, ports.a->facts().self, packet_of(60, 1));
@@ -400,7 +414,9 @@ bool can_be_taken(const Endpoint& address, int option) {
 }
 
 TEST_CASE("the address stays occupied during talk") {
-  PortPair ports("udp:127.0.0.203:5005", "udp:");
+  const std::string way = GENERATE(from_range(io_ways()));
+  INFO("way " << way);
+  PortPair ports("udp:127.0.0.203:5005" + way, "udp:" + way);
   talk(ports, *ports.a, *ports.b, enough_to_talk);
   REQUIRE(talks_to(*ports.a, *ports.b));
   const auto thief = try_open("udp:127.0.0.203:5005");
@@ -414,7 +430,9 @@ TEST_CASE("the address stays occupied during talk") {
 }
 
 TEST_CASE("talk ends when the partner leaves, and begins again when it is back") {
-  PortPair ports("udp:", "udp:127.0.0.204:5006");
+  const std::string way = GENERATE(from_range(io_ways()));
+  INFO("way " << way);
+  PortPair ports("udp:" + way, "udp:127.0.0.204:5006" + way);
   talk(ports, *ports.a, *ports.b, enough_to_talk);
   const Endpoint there = ports.b->facts().self;
   ports.b.reset();
@@ -426,7 +444,7 @@ TEST_CASE("talk ends when the partner leaves, and begins again when it is back")
   // The errors are reported to the connected socket, by `send` and by a `receive` of one datagram.
   CHECK(ports.a->counters().unreachable == 5);
   CHECK(readable(*ports.a, 0) == false);
-  ports.b = PortPair::open("udp:127.0.0.204:5006");
+  ports.b = PortPair::open("udp:127.0.0.204:5006" + way);
   talk(ports, *ports.a, *ports.b, enough_to_talk);
 }
 
@@ -485,10 +503,13 @@ class PlainSocket {
 
 // One packet that is sent alone, one too large for that, and a train.
 TEST_CASE("the ECN field on the wire is the frame's with ecn=yes, and Not-ECT without it") {
+  const std::string way = GENERATE(from_range(io_ways()));
+  INFO("way " << way);
   for (const std::string device : {"udp:127.0.0.1:0", "udp:[::1]:0"}) {
     for (const bool carries : {true, false}) {
-      INFO(device << " ecn=" << carries);
-      const auto port = PortPair::open(device + (carries ? "?ecn=yes" : ""));
+      const std::string options = !carries ? way : way + (way.empty() ? "?" : "&") + "ecn=yes";
+      INFO(device << options);
+      const auto port = PortPair::open(device + options);
       const PlainSocket plain(port->facts().self.address);
       for (const auto& [count, bytes] :
            {std::pair(1u, size_t{60}), {1u, size_t{900}}, {6u, size_t{900}}}) {
@@ -506,10 +527,13 @@ TEST_CASE("the ECN field on the wire is the frame's with ecn=yes, and Not-ECT wi
 }
 
 TEST_CASE("the two bits of the ECN field are read from TOS and traffic class, with ecn=yes only") {
+  const std::string way = GENERATE(from_range(io_ways()));
+  INFO("way " << way);
   for (const std::string device : {"udp:127.0.0.1:0", "udp:[::1]:0"}) {
     for (const bool carries : {true, false}) {
-      INFO(device << " ecn=" << carries);
-      const auto port = PortPair::open(device + (carries ? "?ecn=yes" : ""));
+      const std::string options = !carries ? way : way + (way.empty() ? "?" : "&") + "ecn=yes";
+      INFO(device << options);
+      const auto port = PortPair::open(device + options);
       const PlainSocket plain(port->facts().self.address);
       for (const int tos : {0, 1, 2, 3, 0xb8, 0xbb, 0xff, 0xfc}) {
         plain.send(port->facts().self, packet_of(70, 1), tos);

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/prng.h"
+#include "tests/drivers/io_ways.h"
 #include "tests/drivers/window_file.h"
 #include "tests/fresh_seed.h"
 #include "tests/processes/child.h"
@@ -22,7 +23,9 @@ template <class Function>
 void on_each_medium(const std::string& home, Function&& function) {
   const WindowFile window("kill");
   const std::string shared = window.device("?size=64M");
-  for (const Medium& medium : {Medium{"udp:", "udp:" + home}, Medium{shared, shared}}) {
+  std::vector<Medium> media = {{shared, shared}};
+  for (const std::string& way : io_ways()) media.push_back({"udp:" + way, "udp:" + home + way});
+  for (const Medium& medium : media) {
     INFO("medium " << medium.home);
     function(medium);
   }

@@ -1,0 +1,14 @@
+#include "base/failed.h"
+#include "drivers/udp/uring_io.h"
+
+namespace urma::drivers::udp {
+
+// In a build without liburing.
+Result<OpenedUring> open_uring(int) {
+  return failed(Status::unsupported, "udp: io=uring: liburma was built without liburing")
+      .fix(
+          "apt-get install pkgconf liburing-dev, then build it with cmake -DURMA_WITH_URING=ON; or "
+          "io=mmsg");
+}
+
+}  // namespace urma::drivers::udp
