@@ -104,7 +104,9 @@ UdpPort::UdpPort(Socket main, Socket other, OpenedUring uring, const Settings& s
   facts_.description = "UDP socket on " + to_string(self) + (own_port ? " (off the UB port)" : "") +
                        ", MTU " + std::to_string(mtu) + (gso_ ? ", GSO" : ", no GSO") +
                        (sockets_[0].gro() ? ", GRO" : ", no GRO") + (settings.ecn ? ", ECN" : "") +
-                       (uring_ != nullptr ? ", io_uring" : "") +
+                       (uring_ != nullptr        ? ", io_uring"
+                        : !uring.why_not.empty() ? ", no io_uring"
+                                                 : "") +
                        (settings.zero_id ? ", IPv4 ID 0" : "") + ", receive buffer " +
                        std::to_string(facts_.buffer_bytes / 1024) + " KiB" +
                        (huge_pages ? ", huge pages where there are any" : "");

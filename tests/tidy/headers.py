@@ -23,7 +23,8 @@ from tree import HEADERS, Tree, main
 PARTS = 32
 MOST = 8
 # The SDK that a header needs, by the beginning of a header of that.
-SDKS = (("<rte_", "libdpdk"), ("<infiniband/", "libibverbs"), ("<rdma/", "librdmacm"))
+SDKS = (("<rte_", "libdpdk"), ("<infiniband/", "libibverbs"), ("<rdma/", "librdmacm"),
+        ("<liburing.h>", "liburing"))
 FLAGS = ("-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c++", "-")
 
 
