@@ -17,7 +17,8 @@ from headers import closure
 from tree import LIBRARY, Tree, main
 
 PLACES = LIBRARY + ("apps/", "examples/", "fabric/", "tools/")
-OPTIONAL = ("drivers/dpdk/", "drivers/verbs/")  # which are built where their SDK is installed
+# Files that are built where their SDK is installed, or where it is not.
+OPTIONAL = ("drivers/dpdk/", "drivers/verbs/", "drivers/udp/uring_", "drivers/udp/no_uring.cc")
 SETTING = ".clang-tidy"
 # Options that gcc knows and clang does not, and headers that gcc has precompiled.
 FOREIGN = re.compile(r" -(mmem\w+-strategy=\S+|Wno-restrict|Werror|Wshadow=local|ffat-lto-objects"
