@@ -112,7 +112,7 @@ void CaseRun::warm_up() {
   Report report;
   double waited = 0;
   if (limit_) limit_round(schedule_.warm_up / 4, waited);
-  our_round(schedule_.warm_up, report, waited);
+  lost_before_ = our_round(schedule_.warm_up, report, waited).lost;
 }
 
 Round CaseRun::round(Result& result) {
@@ -136,6 +136,7 @@ Round CaseRun::round(Result& result) {
   result.verdict.add(outcome.verdict);
   result.verdict.add(report.verdict);
   compare_counts(outcome, report, result.verdict);
+  lost_before_ += outcome.lost;
   return round;
 }
 
@@ -159,10 +160,10 @@ void CaseRun::count_lost(Outcome& outcome, const Report& report) const {
 // The server must have been notified exactly once of each message that was sent.
 void CaseRun::compare_counts(const Outcome& outcome, const Report& report, Verdict& verdict) const {
   if (!side_.what().test->told() || interrupted()) return;
-  // One of the two messages of a lost round trip may have arrived, and it is not known which ones
-  // were lost.
-  const bool may_differ =
-      side_.what().ordering.unreliable() && report.messages <= outcome.messages + outcome.lost;
+  // One of the two messages of a lost round trip may have arrived, also in a later round, and it is
+  // not known which ones were lost.
+  const uint64_t most = outcome.messages + outcome.lost + lost_before_;
+  const bool may_differ = side_.what().ordering.unreliable() && report.messages <= most;
   if (may_differ) return;
   const uint64_t least = std::min(outcome.messages, report.messages);
   const uint64_t apart = std::max(outcome.messages, report.messages) - least;

@@ -73,7 +73,8 @@ class CaseRun {
   std::vector<std::unique_ptr<Worker>> workers_;
   Side side_;
   std::unique_ptr<Limit> limit_;
-  SideProfiles profiles_;  // of the latest round
+  SideProfiles profiles_;     // of the latest round
+  uint64_t lost_before_ = 0;  // messages that counted as lost in earlier rounds
 };
 
 }  // namespace urma::apps::perf
