@@ -181,10 +181,10 @@ bool Engine::catch_up(Time now) {
 bool Engine::copy_posted(uint32_t index, uint32_t& budget) {
   if (!transactions_.jetties().live(index)) return false;
   jetty::Jetty& jetty = transactions_.jetties().at(index);
-  const uint32_t copied =
-      transactions_.initiator().copy_posted(jetty, std::min(budget, works_per_pass));
-  if (copied == 0) return false;
-  budget -= copied;
+  const uint32_t most = std::min(budget, works_per_pass);
+  uint32_t left = most;
+  if (transactions_.initiator().copy_posted(jetty, left) == 0) return false;
+  budget -= most - left;
   kick_ = transactions_.jetties().wake() || kick_;
   return jetty.queues->jfs().waiting() == 0;
 }

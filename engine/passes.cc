@@ -9,8 +9,9 @@ namespace {
 
 constexpr uint32_t passes_per_clock = 4;
 // Peers and deadlines wait for passes. So at most this many works are copied between two passes,
-// and only while they follow one another within this time.
+// and only while they follow one another within this time. Each 4 KiB count as one.
 constexpr uint32_t copies_per_pass = 256;
+constexpr uint64_t copied_like_one_work = 4096;
 constexpr Duration copy_pace = std::chrono::nanoseconds(500);
 
 }  // namespace
@@ -116,11 +117,16 @@ void Passes::report(Time machine) {
   report_at_ = complete || clock_ != nullptr ? never : machine + Reporter::interval;
 }
 
+uint64_t Passes::work_done() const {
+  const jetty::InitiatorCounters& counters = engine_.transactions().initiator().counters();
+  return counters.works + counters.copied_bytes / copied_like_one_work;
+}
+
 void Passes::plan_copies(Time machine) {
-  const uint64_t works = engine_.transactions().initiator().counters().works;
-  const bool follow = machine - ran_at_ <= (works - works_ + 1) * copy_pace;
+  const uint64_t done = work_done();
+  const bool follow = machine - ran_at_ <= (done - work_done_ + 1) * copy_pace;
   copies_left_ = follow ? copies_per_pass : 0;
-  works_ = works;
+  work_done_ = done;
   if (unattended_ && clock_ == nullptr && machine != ran_at_) tick_ = read_coarse_clock();
   ran_at_ = machine;
 }

@@ -86,6 +86,7 @@ class Passes {
   Ran end_pass(bool busy);
   [[gnu::cold]] void disarm();
   Time machine_time(const jetty::Jfc* polled);
+  uint64_t work_done() const;
   void plan_copies(Time machine);
   bool pass_may_wait() const;
   [[gnu::cold]] void report(Time machine);
@@ -98,8 +99,8 @@ class Passes {
   const bool arms_;
   Time machine_time_{};
   uint32_t passes_since_clock_ = 0;
-  uint32_t copies_left_ = 0;  // works that may be copied before the next pass
-  uint64_t works_ = 0;        // so far, at the last pass
+  uint32_t copies_left_ = 0;  // of the budget for copies before the next pass
+  uint64_t work_done_ = 0;    // so far, at the last pass
   Time ran_at_{};             // the last pass, in the machine's time
   Time tick_{};               // and as read_coarse_clock says
   EngineTime time_;

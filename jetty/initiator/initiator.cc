@@ -11,6 +11,8 @@ namespace urma::jetty {
 namespace {
 
 constexpr size_t jetties_at_a_time = 64;
+// This many copied bytes count as one work.
+constexpr uint32_t copied_like_one_work = 4096;
 
 }  // namespace
 
@@ -60,7 +62,11 @@ uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now, DoneAhead done
   const uint32_t count = std::min(budget, berths.waiting());
   const bool untouched = !noting_ && !done;
   transport::Channel* const channel = untouched ? copying_channel(jetty) : nullptr;
-  for (uint32_t i = channel != nullptr ? copy_posted(jetty, *channel, count) : 0; i < count; ++i) {
+  uint32_t copies = count;
+  uint32_t i = 0;
+  // Large works take their turn.
+  if (channel != nullptr) i = copy_posted(jetty, *channel, transport::most_at_once, copies);
+  for (; i < count; ++i) {
     const uint16_t lease = berths.take_posted();
     const Berth& berth = jetty.queues->jfs().berth(lease);
     ++counters_.works;
@@ -97,13 +103,18 @@ transport::Channel* Initiator::copying_channel(const Jetty& jetty) {
 }
 
 // The fast path of nearly all works on mapped memory, those that are small and do not notify.
-uint32_t Initiator::copy_posted(Jetty& jetty, transport::Channel& channel, uint32_t budget) {
+uint32_t Initiator::copy_posted(Jetty& jetty, transport::Channel& channel, uint32_t most_bytes,
+                                uint32_t& budget) {
   Flow& flow = flows_.at(jetty.first_flow);
   Jfs& jfs = jetty.queues->jfs();
   uint32_t done = 0;
-  for (const uint32_t count = std::min(budget, jfs.waiting()); done < count; ++done) {
+  for (const uint32_t count = jfs.waiting(); done < count; ++done) {
     const uint16_t lease = jfs.next_posted();
-    if (!all_copied(jetty, lease, flow, channel)) break;
+    const uint32_t bytes = jfs.berth(lease).bytes;
+    // A work without bytes, which nothing can copy, costs too much.
+    const uint32_t cost = (bytes - 1) / copied_like_one_work + 1;
+    if (bytes > most_bytes || cost > budget || !all_copied(jetty, lease, flow, channel)) break;
+    budget -= cost;
     jfs.take_posted();
     works_.complete_copy(jetty, lease);
   }
@@ -115,10 +126,7 @@ uint32_t Initiator::copy_posted(Jetty& jetty, transport::Channel& channel, uint3
 inline bool Initiator::all_copied(const Jetty& jetty, uint16_t lease, Flow& flow,
                                   transport::Channel& channel) {
   const Berth& berth = jetty.queues->jfs().berth(lease);
-  if (berth.verdict != Status::ok || berth.bytes > transport::most_at_once || notifies(berth) ||
-      !(flow.peer == berth.peer)) {
-    return false;
-  }
+  if (berth.verdict != Status::ok || notifies(berth) || !(flow.peer == berth.peer)) return false;
   // A failed work may have to suspend the Jetty, which only `finish` does.
   if (jetty.ordering.suspend_on_error && berth.operation == Operation::atomic) return false;
   return copier_.copy(flow, jetty.queues->jfs(), lease, 0, channel) > 0;

@@ -32,12 +32,14 @@ class Initiator {
   // no other work must precede it. If this did anything, `take` must follow, which records the work
   // while the packet is on its way.
   DoneAhead send_ahead(const Jetty& jetty) { return cutter_.cut_ahead(jetty); }
-  // Copies posted works to or from mapped memory and completes them, oldest first, until one has to
-  // be recorded; at most `budget` works. Returns how many. Copies nothing if a pass is needed for
-  // that, because the state of the peer is not being watched yet.
-  uint32_t copy_posted(Jetty& jetty, uint32_t budget) {
+  // Copies posted works of one slice each to or from mapped memory and completes them, oldest
+  // first, until one has to be recorded, or would take more than is left of `budget`. Takes 1 from
+  // it for each work, or for each 4 KiB. Returns how many works. Copies nothing if a pass is needed
+  // for that, because the state of the peer is not being watched yet.
+  uint32_t copy_posted(Jetty& jetty, uint32_t& budget) {
     transport::Channel* const channel = copying_channel(jetty);
-    return channel != nullptr && channel->watched() ? copy_posted(jetty, *channel, budget) : 0;
+    if (channel == nullptr || !channel->watched()) return 0;
+    return copy_posted(jetty, *channel, slice_bytes, budget);
   }
   // Takes at most `budget` posted works, and returns how many it took. `done`: what `send_ahead`
   // has done with the first of them.
@@ -91,7 +93,8 @@ class Initiator {
   void launch(Jetty& jetty, uint16_t lease, Status refused, const DoneAhead& done, Time now);
   [[gnu::cold]] void start(Jetty& jetty, uint16_t lease, Time now);
   transport::Channel* copying_channel(const Jetty& jetty);
-  uint32_t copy_posted(Jetty& jetty, transport::Channel& channel, uint32_t budget);
+  uint32_t copy_posted(Jetty& jetty, transport::Channel& channel, uint32_t most_bytes,
+                       uint32_t& budget);
   bool all_copied(const Jetty& jetty, uint16_t lease, Flow& flow, transport::Channel& channel);
   [[gnu::cold]] bool release(Time now);
 

@@ -1,5 +1,6 @@
 // Small works on mapped memory have usually ended when `post` returns.
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -82,6 +83,38 @@ TEST_CASE("of works that are posted together, those before the first large one e
     }
     CHECK(pair.user.jetty.vacant_berths() == 64);
   }
+}
+
+// A post copies at most 256 KiB, so that other threads do not wait longer for the engine than for a
+// pass.
+TEST_CASE("slices of 64 KiB end in post, as many as a pass takes") {
+  constexpr size_t slice = 64 << 10;
+  constexpr size_t slices = 6;
+  InPlace pair(Threads::inlined);
+  std::array<Completion, 1> more;
+  size_t most = 0;
+  for (uint8_t round = 1; round < 64; ++round) {
+    const std::vector<std::byte> data(slice, std::byte{round});
+    std::vector<Work> works;
+    for (size_t i = 0; i < slices; ++i) works.push_back(write(data, pair.there, i * slice));
+    for (int i = 0; i < 4; ++i) REQUIRE(pair.user.jetty.poll(more) == 0);
+    REQUIRE(pair.user.jetty.post(works) == slices);
+    size_t in_place = 0;
+    while (in_place < slices && pair.owner.segment.bytes()[in_place * slice] == std::byte{round}) {
+      ++in_place;
+    }
+    most = std::max(most, in_place);
+    for (size_t ended = 0; ended < slices;) {
+      const auto some = pair.user.jetty.wait(patience);
+      REQUIRE_FALSE(some.empty());
+      for (const Completion& one : some) CHECK(one.ok());
+      ended += some.size();
+    }
+    for (size_t i = 0; i < slices; ++i) {
+      CHECK(same(pair.owner.segment.bytes().subspan(i * slice, slice), data));
+    }
+  }
+  CHECK(most == 4);
 }
 
 // Nothing but the copy itself wakes the thread that waits. Without a descriptor, a thread that is
