@@ -10,9 +10,8 @@
 
 namespace urma::drivers::udp {
 
-// The kernel's control messages beside the data of a message.
-
-// Room for those of one message: the size of its datagrams, and their ECN field.
+// The kernel stores control messages beside the data of a message: the size of its datagrams, and
+// their ECN field. This is room for both.
 struct alignas(cmsghdr) Control {
   std::array<std::byte, 2 * CMSG_SPACE(sizeof(int))> bytes;
 };

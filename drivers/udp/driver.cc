@@ -52,7 +52,7 @@ void read_options(OptionReader& options, udp::Settings& settings) {
   std::string io = "auto";
   options.text("io", io,
                {"how batches are sent and received: mmsg (sendmmsg, recvmmsg), uring (io_uring, if "
-                "the kernel permits it), or auto, which is mmsg, the faster one"});
+                "the kernel permits it), or auto, which is mmsg today"});
   if (io != "auto" && io != "mmsg" && io != "uring") options.refuse("io", "auto, mmsg or uring");
   settings.io = io == "uring"  ? udp::IoChoice::uring
                 : io == "mmsg" ? udp::IoChoice::mmsg

@@ -7,7 +7,8 @@
 
 namespace urma::drivers::udp {
 
-// Batches by sendmmsg and recvmmsg, and by sendmsg and recvmsg if they have one message.
+// Passes batches to the kernel by sendmmsg and recvmmsg, or by sendmsg and recvmsg if they have one
+// message.
 class MmsgIo final : public BatchIo {
  public:
   MmsgIo();

@@ -3,7 +3,7 @@
 
 namespace urma::drivers::udp {
 
-// In a build without liburing.
+// Takes the place of uring_io.cc in a build without liburing.
 Result<OpenedUring> open_uring(int) {
   return failed(Status::unsupported, "udp: io=uring: liburma was built without liburing")
       .fix(

@@ -1,5 +1,8 @@
 #include "drivers/udp/uring_io.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -34,6 +37,7 @@ class Ring final : public UringIo {
   static_assert(name_bytes >= sizeof(SocketAddress));
   static_assert(sizeof(io_uring_recvmsg_out) + name_bytes + sizeof(Control) <= prefix);
 
+  void keep_from_children();
   std::string try_receive(int socket);
   int execute(unsigned requests);
   bool await(unsigned completions);
@@ -44,6 +48,7 @@ class Ring final : public UringIo {
   Arrival arrival(const std::byte* buffer, uint32_t number, uint32_t bytes);
 
   const UringLibrary& library_;
+  const pid_t maker_ = getpid();
   io_uring ring_{};
   bool made_ = false;
   NotInherited not_inherited_;
@@ -72,6 +77,7 @@ std::string Ring::open(int socket) {
   if (why == EINVAL) return "the kernel is older than 5.19";
   if (why != 0) return reason("io_uring_setup", why);
   made_ = true;
+  keep_from_children();
   const int moved = above_standard(ring_.ring_fd);
   ring_.ring_fd = ring_.enter_ring_fd = moved;
   if (moved < 0) return reason("moving a descriptor", errno);
@@ -89,6 +95,14 @@ std::string Ring::open(int socket) {
   return try_receive(socket);
 }
 
+// A child of fork does not get the memory of the ring. It could write there, and the kernel keeps a
+// ring for as long as any process has its memory.
+void Ring::keep_from_children() {
+  madvise(ring_.sq.ring_ptr, ring_.sq.ring_sz, MADV_DONTFORK);
+  madvise(ring_.cq.ring_ptr, ring_.cq.ring_sz, MADV_DONTFORK);
+  madvise(ring_.sq.sqes, ring_.sq.ring_entries * sizeof(io_uring_sqe), MADV_DONTFORK);
+}
+
 // Finds out whether the kernel has multishot receives, by one at an empty socket.
 std::string Ring::try_receive(int socket) {
   Buffers buffers(prefix);
@@ -102,7 +116,8 @@ std::string Ring::try_receive(int socket) {
 
 Ring::~Ring() {
   not_inherited_ = NotInherited();
-  if (made_) library_.queue_exit(&ring_);
+  // A child has other memory there.
+  if (made_ && getpid() == maker_) library_.queue_exit(&ring_);
 }
 
 // ---- requests
@@ -121,11 +136,12 @@ int Ring::execute(unsigned requests) {
 }
 
 // Waits until there are so many completions of requests that the kernel has taken, which takes no
-// time, because no request waits. Returns false if the kernel refuses to say.
+// time, because no request waits. Returns false, with errno set, if the kernel refuses to say.
 bool Ring::await(unsigned completions) {
   while (io_uring_cq_ready(&ring_) < completions) {
     const int done = library_.submit_and_wait(&ring_, completions);
     refused_ = done < 0 && done != -EINTR && done != -EAGAIN && done != -EBUSY;
+    errno = -done;
     if (refused_) return false;
   }
   return true;
@@ -149,7 +165,8 @@ int Ring::send(int socket, std::span<mmsghdr> messages) {
   const int taken = execute(count);
   if (taken < 0) return -1;
   auto sent = static_cast<unsigned>(taken);
-  await(sent);
+  // The caller sends all of it again.
+  if (!await(sent)) return -1;
   int why = 0;
   unsigned seen = 0;
   unsigned head = 0;
@@ -195,7 +212,11 @@ BatchIo::Received Ring::receive(int socket, Buffers& buffers, std::span<Arrival>
   if (execute(1) < 0) return {.count = 0, .why = errno};
   Received got;
   // The last completion of the request says that no more follow.
-  for (bool more = true; more && await(1);) {
+  for (bool more = true; more;) {
+    if (!await(1)) {
+      got.why = errno;
+      break;
+    }
     unsigned seen = 0;
     unsigned head = 0;
     io_uring_cqe* done = nullptr;

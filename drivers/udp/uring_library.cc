@@ -9,11 +9,20 @@ namespace {
 
 constexpr char uring_file[] = "liburing.so.2";
 
+// A function that the first suitable version, 2.3, has added.
+constexpr char newest_function[] = "io_uring_get_events";
+
 Error not_loaded() {
   const char* const why = dlerror();
   return failed(Status::unsupported, "udp: io=uring: ", uring_file, " cannot be loaded (",
                 std::string(why != nullptr ? why : "no reason given"), ")")
       .fix("apt-get install liburing2, or io=mmsg");
+}
+
+Error too_old() {
+  return {
+      Status::unsupported,
+      "udp: io=uring: liburing.so.2 is older than 2.3. Fix: install a newer liburing, or io=mmsg"};
 }
 
 Result<UringLibrary> load() {
@@ -24,11 +33,12 @@ Result<UringLibrary> load() {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
     return function != nullptr;
   };
-  const bool found = find("io_uring_queue_init_params", library.queue_init_params) &&
+  const bool found = dlsym(handle, newest_function) != nullptr &&
+                     find("io_uring_queue_init_params", library.queue_init_params) &&
                      find("io_uring_queue_exit", library.queue_exit) &&
                      find("io_uring_submit_and_wait", library.submit_and_wait) &&
                      find("io_uring_register_buf_ring", library.register_buf_ring);
-  if (!found) return not_loaded();
+  if (!found) return too_old();
   return library;
 }
 
