@@ -7,7 +7,7 @@ void CompleteGate::link(uint16_t berth, unsigned is) {
                    .previous = newest_,
                    .next = none,
                    .is = static_cast<uint8_t>(is | linked)};
-  (newest_ != none ? slots_[newest_].next : oldest_) = berth;
+  if (newest_ != none) slots_[newest_].next = berth;
   newest_ = berth;
   if (gate_ == none && is != 0) gate_ = berth;
 }
@@ -44,7 +44,7 @@ std::optional<uint16_t> CompleteGate::next_withheld() {
 
 void CompleteGate::remove(uint16_t berth) {
   const Slot& slot = slots_[berth];
-  (slot.previous != none ? slots_[slot.previous].next : oldest_) = slot.next;
+  if (slot.previous != none) slots_[slot.previous].next = slot.next;
   (slot.next != none ? slots_[slot.next].previous : newest_) = slot.previous;
 }
 

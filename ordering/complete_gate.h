@@ -65,7 +65,6 @@ class CompleteGate {
 
   Slot* slots_;
   uint64_t posted_ = 0;
-  uint16_t oldest_ = none;
   uint16_t newest_ = none;
   uint16_t gate_ = none;     // the oldest open work that blocks
   uint16_t release_ = none;  // withheld completions from here to the gate are to be shown

@@ -13,7 +13,7 @@ namespace {
 
 // A model that states the rule as plainly as possible: which ended works may have their completions
 // shown.
-struct Model {
+struct ShownModel {
   struct Work {
     bool signalled;
     bool failed = false;
@@ -38,7 +38,7 @@ struct Model {
   }
 };
 
-struct Gate {
+struct ShowingGate {
   std::array<ordering::CompleteGate::Slot, 8> slots{};
   ordering::CompleteGate gate{slots.data()};
   std::set<size_t> shown;
@@ -57,8 +57,8 @@ uint64_t all_histories(bool in_order) {
   constexpr uint32_t works = 6;
   uint64_t histories = 0;
   for (Choices choose; choose.next_round(); ++histories) {
-    Model model{.in_order = in_order, .works = {}};
-    Gate gate;
+    ShownModel model{.in_order = in_order, .works = {}};
+    ShowingGate gate;
     gate.in_order = in_order;
     uint32_t open = 0;
     // Posts works and ends them in every order; a work fails or succeeds.
@@ -84,7 +84,7 @@ uint64_t all_histories(bool in_order) {
         uint32_t skip = choice;
         size_t which = 0;
         while (model.works[which].done || skip-- > 0) ++which;
-        Model::Work& work = model.works[which];
+        ShownModel::Work& work = model.works[which];
         work.done = true;
         // One kind of failure for each position is enough to cover every neighbourhood.
         work.failed = which == 1 && choose.boolean();
