@@ -432,7 +432,7 @@ Result<Statistics> Device::stats() {
   return out;
 }
 
-// Read in a pass, so that it contains no stage in part.
+// The times are read in a pass, so that no stage of a pass is included in part.
 Result<Profile> Device::profile() {
   if (auto able = usable(state_, "profile"); !able) return able.error();
   engine::Profiler* const profiler = state_->runner->profiler();

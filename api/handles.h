@@ -86,7 +86,7 @@ struct CompletionSource {
   size_t poll(std::span<Completion> out);
   std::span<const Completion> wait(Duration limit, std::span<Completion> out);
   size_t take(std::span<Completion> out);
-  size_t take_seldom(std::span<Completion> out);
+  size_t take_slowly(std::span<Completion> out);
   // Returns the queue's descriptor, which it makes if there is none. `kept` owns the queue.
   Result<int> fd(const std::shared_ptr<urma::jetty::Jfc>& kept);
   bool arm(Wake wake);
@@ -113,7 +113,7 @@ struct URMA_LOCAL Jetty::State {
 
   engine::Runner& runner() { return *source.runner; }
   size_t post(std::span<const Work> works);
-  size_t post_seldom(std::span<const Work> works);
+  size_t post_slowly(std::span<const Work> works);
   Descriptor::Jetty describe() const { return {.id = made.id, .token = made.token}; }
 };
 

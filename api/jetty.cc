@@ -5,6 +5,7 @@
 
 #include "api/handles.h"
 #include "base/address_space.h"
+#include "base/assert.h"
 #include "base/failed.h"
 #include "base/prefetch.h"
 
@@ -207,14 +208,15 @@ size_t Jetty::post(std::span<const Work> works) {
   if (!state_ || works.data() == nullptr) [[unlikely]]
     return 0;
   const engine::Runner& runner = state_->runner();
-  if (!runner.as_usual() || !runner.open()) [[unlikely]]
-    return state_->post_seldom(works);
+  if (!runner.takes_fast_path() || !runner.open()) [[unlikely]]
+    return state_->post_slowly(works);
   return state_->post(works);
 }
 
 // Posts to a device that is closed or profiled, or in a forked child.
-size_t Jetty::State::post_seldom(std::span<const Work> works) {
+size_t Jetty::State::post_slowly(std::span<const Work> works) {
   if (!runner().here() || !runner().open()) return 0;
+  URMA_ASSERT(runner().profiler() != nullptr, "calls of other devices take the fast path");
   engine::CallTimer timer(*runner().profiler());
   const size_t taken = post(works);
   timer.ended(Stage::post);

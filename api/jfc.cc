@@ -23,13 +23,13 @@ Error not_served(const engine::Runner& runner, std::string_view call) {
 }  // namespace
 
 size_t CompletionSource::poll(std::span<Completion> out) {
-  if (!runner->as_usual()) [[unlikely]]
-    return take_seldom(out);
+  if (!runner->takes_fast_path()) [[unlikely]]
+    return take_slowly(out);
   return take(out);
 }
 
 // Polls in a forked child, or a device that is profiled.
-size_t CompletionSource::take_seldom(std::span<Completion> out) {
+size_t CompletionSource::take_slowly(std::span<Completion> out) {
   if (!runner->here()) {
     // Reports to a thread that polls in a forked child that no completions will come, and why.
     if (out.empty() || out.data() == nullptr) return 0;

@@ -1,5 +1,13 @@
 #include "base/ticks.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/above_standard.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -25,6 +33,19 @@ bool has_constant_counter() {
 #endif
 }
 
+// Returns whether the kernel has found that the counters of processors differ, so that it uses
+// another clock.
+bool kernel_distrusts_counter() {
+  constexpr char path[] = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+  const int file = above_standard(::open(path, O_RDONLY | O_CLOEXEC));
+  if (file < 0) return false;
+  char text[32] = {};
+  const ssize_t bytes = ::read(file, text, sizeof text);
+  ::close(file);
+  const std::string_view clock(text, static_cast<size_t>(std::max<ssize_t>(bytes, 0)));
+  return clock.starts_with("hpet") || clock.starts_with("acpi_pm") || clock.starts_with("jiffies");
+}
+
 // A reading of the counter, and the time between the two readings of the clock around it.
 struct Sample {
   Time at{};
@@ -48,7 +69,7 @@ Sample sample(const Ticks& ticks) {
 
 }  // namespace
 
-Ticks::Ticks() : counter_(has_constant_counter()) {
+Ticks::Ticks() : counter_(has_constant_counter() && !kernel_distrusts_counter()) {
   if (!counter_) return;
   constexpr Duration measured = std::chrono::milliseconds(1);
   const Sample begin = sample(*this);

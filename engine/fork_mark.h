@@ -13,8 +13,8 @@ namespace urma::engine {
 // Shows whether this process made the object or is a forked child that has a copy of it. The kernel
 // clears the page in a child, so checking needs no system call. Called by any thread.
 //
-// Nearly all calls are those of a process that made the object, in a device that is not profiled.
-// The mark says both, so that the data path asks for them by one branch.
+// It also shows whether the device is profiled, so that the data path asks by one branch whether a
+// call is of the usual kind: in the process that made the object, and not profiled.
 class ForkMark {
  public:
   // Throws std::bad_alloc.
@@ -27,7 +27,7 @@ class ForkMark {
 
   bool here() const { return *made_here_ != 0; }
   // Returns whether this process made the object, and the device is not profiled.
-  bool as_usual() const { return *made_here_ == usual; }
+  bool takes_fast_path() const { return *made_here_ == usual; }
 
  private:
   static constexpr uint32_t usual = 1;

@@ -173,7 +173,9 @@ bool Passes::send_ahead(uint32_t jetty, const Keeper& keeper) {
     next_deadline_ = time_.advance(machine_time_, next_deadline_);
     engine_.take_sent_ahead(jetty, sent, next_deadline_);
     alarm_.store(machine_time_, std::memory_order_relaxed);
-    if (stages_ != nullptr) stages_->add(Stage::send_ahead, begin, stages_->now());
+    if (stages_ != nullptr) {
+      stages_->add(sent.sent ? Stage::send_ahead : Stage::copy_in_post, begin, stages_->now());
+    }
   }
   token_.drop();
   if (sent) waker_.wake();

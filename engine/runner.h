@@ -38,7 +38,7 @@ namespace urma::engine {
 //   DevicePaths      at which addresses is the device reached?
 //   AwaitedJfcs      which descriptors signal that it has closed?
 //   OpenState        how far has it been closed?
-//   ForkMark         is this the process that opened it?
+//   ForkMark         is this the process that opened it, and are its calls not timed?
 //   Profiler         how long does each stage take, if that was asked for?
 class Runner final : public drivers::VirtualClock::Driven {
  public:
@@ -60,7 +60,7 @@ class Runner final : public drivers::VirtualClock::Driven {
   // used.
   bool here() const { return fork_mark_.here(); }
   // Returns whether calls need neither be refused, because this is such a child, nor timed.
-  bool as_usual() const { return fork_mark_.as_usual(); }
+  bool takes_fast_path() const { return fork_mark_.takes_fast_path(); }
   // Returns null if the device is not profiled.
   Profiler* profiler() { return profiler_.get(); }
   // Returns whether a thread of the device's own runs passes when the application runs none.

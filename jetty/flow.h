@@ -58,7 +58,7 @@ enum class Sequence : uint8_t {
 // The works of one Jetty to one peer, and the numbering of their slices (TASSN). A flow belongs to
 // the queue's RC id and outlives the Jetty: numbering continues if the id is used again, because
 // the target remembers executed slices by their numbers (docs/protocol.md). The flow ends with the
-// peer's incarnation. The Initiator owns it; only the thread that runs the engine uses it.
+// peer's incarnation. `Flows` owns it; only the thread that runs the engine uses it.
 struct Flow {
   static constexpr uint32_t none = no_flow;
 

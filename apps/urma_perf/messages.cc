@@ -73,7 +73,7 @@ void from_json(const json& in, Case& out) {
   read_field(in, "seed", out.seed);
 }
 
-// Older peers neither send nor expect the field "profile".
+// The field "profile" is absent if that side is not profiled.
 void to_json(json& out, const Report& in) {
   write_fields(out, "messages, windows, verdict, raw_bytes_per_second, waited", in.messages,
                in.windows, in.verdict, in.raw_bytes_per_second, in.waited);

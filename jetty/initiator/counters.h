@@ -5,7 +5,7 @@
 namespace urma::jetty {
 
 // Counters of works, slices and answers since the device was opened. `Initiator` owns them, and it
-// and `Copier` write them; only the thread that runs the engine reads them.
+// and its parts write them; only the thread that runs the engine reads them.
 struct InitiatorCounters {
   uint64_t works = 0;
   uint64_t slices = 0;

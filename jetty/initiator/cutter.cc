@@ -86,7 +86,7 @@ Cutter::Cut Cutter::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState&
   slice.last = true;
   slice.state = step(SliceState::offered, SliceEvent::pulled, false).state;
   if (berth.order != Order::none) slice.asks = order_.asks_sequence(flow, jetty, berth);
-  offers_.note_written(slice, peer, berth.operation == Operation::read, now);
+  offers_.note_sent(slice, peer, berth.operation == Operation::read, now);
   append(flow, slice, jetty, work);
   if (berth.operation == Operation::atomic) [[unlikely]]
     slices_.note_atomic(flow, slice);
@@ -252,7 +252,7 @@ void Cutter::write(transport::PacketSlot& packet) {
   if (slice->state == SliceState::offered || slice->state == SliceState::reoffered) {
     slice->state = step(slice->state, SliceEvent::pulled, false).state;
   }
-  events_.note_written(*slice);
+  events_.note_in_fill(*slice);
   const Jetty& jetty = flows_.jetty_of(flow);
   const Queues& queues = *jetty.queues;
   const uint32_t packet_bytes = peers_.at(flow.peer).facts.packet_bytes;

@@ -11,7 +11,7 @@ struct SlicePacket;
 // The part of a posted work that was done before anything was recorded of it.
 struct DoneAhead {
   uint32_t copied_bytes = 0;
-  bool sent = false;  // what was not copied
+  bool sent = false;  // the rest was sent
 
   explicit operator bool() const { return copied_bytes > 0 || sent; }
 };

@@ -33,7 +33,7 @@ bool Offers::offer(Slice& slice, Flow& flow, PeerState& peer, Time now) {
   if (!peer.channel->offer({slices_.index_of(slice), serial}, transport::Class::request, payload)) {
     return false;
   }
-  disown(slice);
+  begin_attempt(slice);
   slice.in_offer = true;
   if (flow.offering == 0) {
     const bool alone = flow.jetty == Flow::none;

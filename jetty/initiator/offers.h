@@ -17,9 +17,9 @@ class Offers {
                            uint32_t slice);
   // Returns false if the channel has no room.
   bool offer(Slice& slice, Flow& flow, PeerState& peer, Time now);
-  // The slice was written past the queue.
-  void note_written(Slice& slice, PeerState& peer, bool read, Time now) {
-    slice.serial = next_serial_++;
+  // The slice was sent past the queue.
+  void note_sent(Slice& slice, PeerState& peer, bool read, Time now) {
+    begin_attempt(slice);
     expect(slice, peer, read, now);
   }
   // Offers the slice when its flow has its next turn.
@@ -28,8 +28,9 @@ class Offers {
   [[gnu::cold]] void offer_delayed(Flow& flow, PeerState& peer, Time now);
   // All packets of the slice were pulled, or it is not needed any more.
   void leave(Slice& slice);
-  // From now on, repetitions of packets of this attempt are sent without content.
-  void disown(Slice& slice) { slice.serial = next_serial_++; }
+  // Begins another attempt to send the slice: repeated packets of the last one are sent without
+  // content from now on.
+  void begin_attempt(Slice& slice) { slice.serial = next_serial_++; }
   // No more answer to the slice is expected.
   void stop_expecting(Slice& slice, Time now);
 

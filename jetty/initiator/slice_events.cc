@@ -144,7 +144,7 @@ void SliceEvents::wait_for_receiver(Slice& slice, uint8_t timer, Time now) {
   if (receives && now - slice.not_ready_since > jetty.timeouts.receiver) {
     return apply(slice, SliceEvent::too_long, now);
   }
-  offers_.disown(slice);
+  offers_.begin_attempt(slice);
   // The wait doubles each time, and is randomised, so that initiators that wait for the same
   // receiver do not return together.
   const int64_t doubled = int64_t{2000} << std::min(timer + slice.not_ready_times, 20);
@@ -195,7 +195,7 @@ void SliceEvents::channel_ended(Flow& flow, bool may_return, SliceEvent verdict,
       continue;
     }
     timers_.disarm(slices_.index_of(slice));
-    offers_.disown(slice);
+    offers_.begin_attempt(slice);
     apply(slice, may_return ? SliceEvent::channel_died : verdict, now);
   }
 }

@@ -47,7 +47,7 @@ class SliceEvents {
 
   // Packets that are written from now on belong to this fill. Fills are numbered upwards.
   void begin_fill(uint64_t fill) { fill_ = fill; }
-  void note_written(Slice& slice) const { slice.last_written = fill_; }
+  void note_in_fill(Slice& slice) const { slice.last_written = fill_; }
   // No driver reads memory for packets of fills up to this one any more.
   void settled(uint64_t fill, Time now);
   // Returns whether slices whose status is decided wait for `settled`.

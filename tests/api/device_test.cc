@@ -113,8 +113,9 @@ TEST_CASE("inlined devices work while they are polled") {
 }
 
 TEST_CASE("close completes the works in flight, and later calls return closed") {
+  const bool profile = GENERATE(false, true);
   Side owner = Side::open("udp:", {}, {.berths = 1, .receives = 1});
-  Side user = Side::open("udp:", {}, {.berths = 256});
+  Side user = Side::open("udp:", {.profile = profile}, {.berths = 256});
   const Imported remote = user.device.import(owner.line()).value();
   const auto bytes = bytes_like(100'000, 1);
   // Messages that are never received, and writes in flight.

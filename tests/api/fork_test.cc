@@ -35,7 +35,8 @@ TEST_CASE("calls of a child of fork return forked, and leave its parent's device
   const std::string device = "udp:" + GENERATE(from_range(io_ways()));
   for (const Threads threads : {Threads::served, Threads::inlined}) {
     Side owner = Side::open(device);
-    Side side = Side::open(device, {.threads = threads});
+    const bool profile = threads == Threads::inlined;
+    Side side = Side::open(device, {.threads = threads, .profile = profile});
     side.device.publish(name, side.segment).value();
     const Imported remote = side.device.import(owner.line()).value();
     const auto bytes = bytes_like(5000, 2);
