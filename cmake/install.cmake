@@ -28,6 +28,7 @@ set(public_headers
   urma/core/options.h
   urma/core/order.h
   urma/core/path.h
+  urma/core/profile.h
   urma/core/result.h
   urma/core/retransmission.h
   urma/core/rights.h
