@@ -63,7 +63,7 @@ class Host {
     take_mapped();
   }
 
-  bool pass(Time now) { return engine_.pass(now, nullptr); }
+  bool pass(Time now) { return engine_.pass<engine::NoStages>(now, nullptr, {}); }
   Time next_deadline() const { return engine_.next_deadline(); }
 
   void meet(Host& other) {
@@ -118,7 +118,7 @@ class Host {
                                                    .lease = mapped_.lease.number}};
     do {
       while (!engine_.registrations().withdraw(what, now)) {
-        engine_.pass(now, nullptr);
+        engine_.pass<engine::NoStages>(now, nullptr, {});
         poll();
         now += std::chrono::microseconds(100);
       }
