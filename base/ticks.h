@@ -12,7 +12,8 @@ namespace urma {
 
 // The counter of a processor that runs at a constant rate, to measure times of nanoseconds: reading
 // it takes less than half as long as `read_clock`. The processor may read it some instructions
-// earlier or later than the program says. Where there is no such counter, this is the clock.
+// earlier or later than the program says. On a processor without such a counter, this class reads
+// the clock.
 class Ticks {
  public:
   // Returns the only object. The first call takes 1 ms, in which it measures the rate.

@@ -9,9 +9,8 @@ namespace {
 
 constexpr uint32_t passes_per_clock = 4;
 // Peers and deadlines wait for passes. So at most this many works are copied between two passes,
-// and only while they follow one another within this time. Each 4 KiB count as one.
+// and only while they follow one another within this time (jetty::copied_like_one).
 constexpr uint32_t copies_per_pass = 256;
-constexpr uint64_t copied_like_one_work = 4096;
 constexpr Duration copy_pace = std::chrono::nanoseconds(500);
 
 }  // namespace
@@ -119,7 +118,7 @@ void Passes::report(Time machine) {
 
 uint64_t Passes::work_done() const {
   const jetty::InitiatorCounters& counters = engine_.transactions().initiator().counters();
-  return counters.works + counters.copied_bytes / copied_like_one_work;
+  return counters.works + counters.copied_bytes / jetty::copied_like_one;
 }
 
 void Passes::plan_copies(Time machine) {

@@ -13,6 +13,8 @@ namespace urma::jetty {
 inline constexpr uint32_t slice_bytes = 64 * 1024;
 // Shorter works are never cut.
 inline constexpr uint32_t shortest_cut_bytes = slice_bytes / 4;
+// Budgets count so many copied bytes like one work, or one slice.
+inline constexpr uint32_t copied_like_one = 4096;
 
 // A part of a work, of at most slice_bytes, with a TASSN of its own.
 struct Slice {

@@ -11,8 +11,6 @@ namespace {
 // The longest slice while another flow sends small works, which would have to wait for it.
 constexpr uint32_t short_slice_bytes = shortest_cut_bytes;
 constexpr Duration small_lasts = std::chrono::milliseconds(100);
-// This many copied bytes count as one more slice.
-constexpr uint32_t copied_like_one = 4096;
 
 }  // namespace
 

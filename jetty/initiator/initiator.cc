@@ -11,8 +11,6 @@ namespace urma::jetty {
 namespace {
 
 constexpr size_t jetties_at_a_time = 64;
-// This many copied bytes count as one work.
-constexpr uint32_t copied_like_one_work = 4096;
 
 }  // namespace
 
@@ -102,7 +100,7 @@ transport::Channel* Initiator::copying_channel(const Jetty& jetty) {
   return flow.peer_over ? nullptr : peers_.at(flow.peer).channel;
 }
 
-// The fast path of nearly all works on mapped memory, those that are small and do not notify.
+// The fast path of nearly all works on mapped memory, those of one slice that do not notify.
 uint32_t Initiator::copy_posted(Jetty& jetty, transport::Channel& channel, uint32_t most_bytes,
                                 uint32_t& budget) {
   Flow& flow = flows_.at(jetty.first_flow);
@@ -111,8 +109,8 @@ uint32_t Initiator::copy_posted(Jetty& jetty, transport::Channel& channel, uint3
   for (const uint32_t count = jfs.waiting(); done < count; ++done) {
     const uint16_t lease = jfs.next_posted();
     const uint32_t bytes = jfs.berth(lease).bytes;
-    // A work without bytes, which nothing can copy, costs too much.
-    const uint32_t cost = (bytes - 1) / copied_like_one_work + 1;
+    // Without bytes this is more than any budget: such a work cannot be copied.
+    const uint32_t cost = (bytes - 1) / copied_like_one + 1;
     if (bytes > most_bytes || cost > budget || !all_copied(jetty, lease, flow, channel)) break;
     budget -= cost;
     jfs.take_posted();

@@ -112,7 +112,7 @@ class Initiator {
   Copier copier_{counters_};
   Cutter cutter_{common_, {parts_, events_, copier_}};
   Responses responses_{common_, parts_, events_};
-  Withdrawals withdrawals_{common_, parts_, events_};
+  Withdrawals withdrawals_{common_, flows_, slices_, works_, events_};
   DatagramWorks datagrams_{common_, works_};
   bool noting_ = false;
 };

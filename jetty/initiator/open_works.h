@@ -43,10 +43,10 @@ class OpenWorks {
 
   // ---- time
 
-  // The works of this Jetty must be looked at by this time.
+  // The works of this Jetty are due at this time at the latest, or exactly then.
   void look_no_later(Jetty& jetty, Time at) { timers_.arm_no_later(jetties_.index_of(jetty), at); }
   void look_at(Jetty& jetty, Time at) { timers_.arm(jetties_.index_of(jetty), at); }
-  // Writes the indices of Jetties whose works must be looked at now, and returns how many.
+  // Writes the indices of Jetties whose works are due now, and returns how many.
   size_t due(Time now, std::span<uint32_t> jetties) { return timers_.poll(now, jetties); }
   Time next_deadline() const { return timers_.next_deadline(); }
   // The Jetty is about to be destroyed.

@@ -10,13 +10,13 @@ constexpr Duration withdrawal_limit = std::chrono::milliseconds(8);
 
 }  // namespace
 
-Withdrawals::Withdrawals(const InitiatorCommon& common, const SliceEvents::Uses& uses,
-                         SliceEvents& events)
+Withdrawals::Withdrawals(const InitiatorCommon& common, Flows& flows, FlowSlices& slices,
+                         OpenWorks& works, SliceEvents& events)
     : peers_(common.peers),
       counters_(common.counters),
-      flows_(uses.flows),
-      slices_(uses.slices),
-      works_(uses.works),
+      flows_(flows),
+      slices_(slices),
+      works_(works),
       events_(events) {}
 
 void Withdrawals::flush(Jetty& jetty, Time now) {

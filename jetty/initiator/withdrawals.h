@@ -11,7 +11,8 @@ namespace urma::jetty {
 // it; only the thread that runs the engine calls it.
 class Withdrawals {
  public:
-  Withdrawals(const InitiatorCommon& common, const SliceEvents::Uses& uses, SliceEvents& events);
+  Withdrawals(const InitiatorCommon& common, Flows& flows, FlowSlices& slices, OpenWorks& works,
+              SliceEvents& events);
 
   // Cancels all works of this Jetty.
   void flush(Jetty& jetty, Time now);

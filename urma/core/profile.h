@@ -54,8 +54,8 @@ struct StageTime {
 // included.
 struct Profile {
   Time at{};  // when this was read
-  // The time that it takes to measure the end of a stage, in nanoseconds. The total of each stage
-  // contains it as often as the stage ran.
+  // How long it takes to measure that a stage has ended, in nanoseconds. Each time that a stage ran
+  // has added this to the stage's total.
   double cost_ns = 0;
   std::array<StageTime, stage_count> stages{};
 
