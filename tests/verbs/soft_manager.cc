@@ -61,7 +61,18 @@ rdma_event_channel* rdma_create_event_channel() {
   return channel;
 }
 void rdma_destroy_event_channel(rdma_event_channel* channel) {
-  Fabric::the().ended(static_cast<SoftEvents*>(channel));
+  auto* const own = static_cast<SoftEvents*>(channel);
+  {
+    Fabric& all = Fabric::the();
+    const std::lock_guard lock(all.mutex);
+    // The driver destroys the ids of those requests only that it has read.
+    for (const rdma_cm_event& event : own->events) {
+      if (event.event != RDMA_CM_EVENT_CONNECT_REQUEST) continue;
+      std::erase(all.ids, event.id);
+      delete static_cast<SoftId*>(event.id);
+    }
+  }
+  Fabric::the().ended(own);
 }
 
 int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** out, void*, rdma_port_space) {
