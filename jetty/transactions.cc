@@ -62,7 +62,8 @@ void Transactions::accept(std::span<const transport::Received> packets, Time now
       target_.handle_datagram(packet, now);
       continue;
     }
-    if (target_.handle_at_once(packet, now)) continue;
+    const bool whole = packet.last && !packet.withdrawn;
+    if (whole && target_.handle_expected(packet.peer, packet.bytes, now)) continue;
     if (packet.withdrawn) {
       target_.handle_filler(packet, now);
       continue;

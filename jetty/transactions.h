@@ -39,6 +39,9 @@ class Transactions final : public transport::PacketSource, public transport::Pac
   // PacketSink
   bool admits(const transport::Received& packet, size_t waiting) override;
   void accept(std::span<const transport::Received> packets, Time now) override;
+  bool accept_expected(PeerId from, std::span<const std::byte> packet, Time now) override {
+    return target_.handle_expected(from, packet, now);
+  }
   void delivered(PeerId peer, std::span<const transport::SliceRef> slices, Time now) override;
   void up(PeerId peer, transport::Channel& channel, Time now) override;
   void silent(PeerId peer) override;

@@ -11,7 +11,7 @@
 namespace urma::transport {
 
 // Gathers packets of one burst for the layer above, which then takes them in few calls. It does not
-// check packets. An `Ingress` owns it; only the thread that runs the engine calls it.
+// check packets. `RtpIngress` owns it; only the thread that runs the engine calls it.
 class Batch {
  public:
   static constexpr size_t capacity = 64;

@@ -19,15 +19,34 @@ void copy_head(std::byte* to, const std::byte* from, size_t bytes) {
 }  // namespace
 
 void CtpIngress::receive(std::span<const RxFrame> frames, Time now) {
-  for (const RxFrame& frame : frames) take(frame, now);
-  batch_.deliver(now);
+  for (const RxFrame& frame : frames) {
+    ++counters_.received;
+    if (!take_expected(frame, now)) take(frame, now);
+  }
+}
+
+// The fast path of most packets: the layer above recognises the packet where it lies.
+bool CtpIngress::take_expected(const RxFrame& frame, Time now) {
+  Ctp* const channel = medium_.channel_from(*frame.from);
+  if (channel == nullptr || !channel->heard() || frame.bytes <= Ctph::size) return false;
+  const auto header = Ctph::parse(std::span(frame.data, frame.bytes).first<Ctph::size>());
+  if (!header || header->opcode != Ctph::Opcode::packet ||
+      header->next != NextHeader::transaction) {
+    return false;
+  }
+  if (!sink_.accept_expected(channel->peer(),
+                             std::span(frame.data, frame.bytes).subspan(Ctph::size), now)) {
+    return false;
+  }
+  if (channel->handle_packet(now)) [[unlikely]]
+    sink_.up(channel->peer(), *channel, now);
+  return true;
 }
 
 void CtpIngress::take(const RxFrame& frame, Time now) {
-  Head& head = heads_[batch_.index()];
-  const size_t copied = std::min<size_t>(frame.bytes, head_bytes);
+  Head head;
+  const size_t copied = std::min<size_t>(frame.bytes, head.size());
   copy_head(head.data(), frame.data, copied);
-  ++counters_.received;
   const auto header =
       copied < Ctph::size ? std::nullopt : Ctph::parse(std::span(head).first<Ctph::size>());
   if (!header) return ignore(counters_.malformed);
@@ -48,15 +67,15 @@ void CtpIngress::take(const RxFrame& frame, Time now) {
   if (channel->handle_packet(now)) sink_.up(channel->peer(), *channel, now);
   const bool filler = header->opcode == Ctph::Opcode::filler;
   if (filler && frame.bytes == Ctph::size) return;  // a keep-alive
-  batch_.next() = {.peer = channel->peer(),
-                   .channel = channel->index(),
-                   .slice = channel->name_slice(),
-                   .last = true,
-                   .in_order = true,
-                   .withdrawn = filler,
-                   .head = std::span<const std::byte>(head).first(copied).subspan(Ctph::size),
-                   .bytes = std::span(frame.data, frame.bytes).subspan(Ctph::size)};
-  if (batch_.admits()) return batch_.add(now);
+  const Received packet{.peer = channel->peer(),
+                        .channel = channel->index(),
+                        .slice = channel->name_slice(),
+                        .last = true,
+                        .in_order = true,
+                        .withdrawn = filler,
+                        .head = std::span<const std::byte>(head).first(copied).subspan(Ctph::size),
+                        .bytes = std::span(frame.data, frame.bytes).subspan(Ctph::size)};
+  if (sink_.admits(packet, 0)) return sink_.accept({&packet, 1}, now);
   // The packet will not come again; its initiator notices that when the work times out. This
   // happens only if the peer has used more than its share.
   ++counters_.no_memory;
@@ -64,16 +83,10 @@ void CtpIngress::take(const RxFrame& frame, Time now) {
 
 void CtpIngress::take_without_channel(std::span<const std::byte> head, const RxFrame& frame,
                                       Time now) {
-  if (!datagrams_.are(head)) {
-    // The copy belongs to the batch, which is delivered first.
-    Head setup;
-    std::copy(head.begin(), head.end(), setup.begin());
-    return take_setup(std::span(setup).first(head.size()), frame, now);
-  }
-  const auto packet = std::span(frame.data, frame.bytes);
-  if (datagrams_.parse(packet, head, *frame.from, batch_.next()) && batch_.admits()) {
-    batch_.add(now);
-  }
+  if (!datagrams_.are(head)) return setup_.handle(head, *frame.from, frame.path, now);
+  Received packet;
+  const bool ours = datagrams_.parse(std::span(frame.data, frame.bytes), head, *frame.from, packet);
+  if (ours && sink_.admits(packet, 0)) sink_.accept({&packet, 1}, now);
 }
 
 }  // namespace urma::transport

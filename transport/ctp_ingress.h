@@ -11,7 +11,7 @@ namespace urma::transport {
 
 // Ingress of a medium that loses nothing, over which packets have neither an ICRC nor a number.
 // Packets may lie where their sender can still change them, so fields on which a decision depends
-// are copied before they are read. `Transport` owns it.
+// are copied before they are read, or read once. `Transport` owns it.
 class CtpIngress final : public Ingress {
  public:
   CtpIngress(const Common& common, const Uses& uses, CtpMedium& medium)
@@ -20,14 +20,13 @@ class CtpIngress final : public Ingress {
   void receive(std::span<const RxFrame> frames, Time now) override;
 
  private:
-  static constexpr size_t head_bytes = 128;
-  using Head = std::array<std::byte, head_bytes>;
+  using Head = std::array<std::byte, 128>;
 
+  bool take_expected(const RxFrame& frame, Time now);
   void take(const RxFrame& frame, Time now);
   void take_without_channel(std::span<const std::byte> head, const RxFrame& frame, Time now);
 
   CtpMedium& medium_;
-  std::array<Head, Batch::capacity> heads_;  // of the packets in the batch
 };
 
 }  // namespace urma::transport

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <span>
 
-#include "transport/batch.h"
 #include "transport/datagrams.h"
 #include "transport/setup.h"
 
@@ -32,22 +31,13 @@ class Ingress {
         counters_(common.counters),
         links_(uses.links),
         setup_(uses.setup),
-        datagrams_(uses.datagrams),
-        batch_(common.sink) {}
-
-  // A set-up message may end channels that earlier packets of the burst belong to, so those are
-  // delivered first.
-  [[gnu::cold]] void take_setup(std::span<const std::byte> packet, const RxFrame& frame, Time now) {
-    batch_.deliver(now);
-    setup_.handle(packet, *frame.from, frame.path, now);
-  }
+        datagrams_(uses.datagrams) {}
 
   PacketSink& sink_;
   Counters& counters_;
   Links& links_;
   Setup& setup_;
   Datagrams& datagrams_;
-  Batch batch_;
 };
 
 }  // namespace urma::transport

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <span>
 
+#include "transport/batch.h"
 #include "transport/ingress.h"
 #include "transport/rtp_medium.h"
 
@@ -14,7 +15,12 @@ class RtpIngress final : public Ingress {
  public:
   RtpIngress(const Common& common, const Uses& uses, const OwnPaths& own_paths, Peers& peers,
              Tpns& tpns, RtpMedium& medium)
-      : Ingress(common, uses), own_paths_(own_paths), peers_(peers), tpns_(tpns), medium_(medium) {}
+      : Ingress(common, uses),
+        batch_(common.sink),
+        own_paths_(own_paths),
+        peers_(peers),
+        tpns_(tpns),
+        medium_(medium) {}
 
   void receive(std::span<const RxFrame> frames, Time now) override;
 
@@ -27,6 +33,14 @@ class RtpIngress final : public Ingress {
                  Time now);
   [[gnu::cold]] void answer_unknown(const Rtph& header, const RxFrame& frame, Time now);
 
+  // A set-up message may end channels that earlier packets of the burst belong to, so those are
+  // delivered first.
+  [[gnu::cold]] void take_setup(std::span<const std::byte> packet, const RxFrame& frame, Time now) {
+    batch_.deliver(now);
+    setup_.handle(packet, *frame.from, frame.path, now);
+  }
+
+  Batch batch_;
   const OwnPaths& own_paths_;
   Peers& peers_;
   Tpns& tpns_;

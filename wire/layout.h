@@ -53,6 +53,7 @@ struct Field {
   static_assert(Width >= 1 && Position % 64 + Width <= 64, "a field lies within one word");
   static constexpr size_t shift = 64 - Position % 64 - Width;
   static constexpr uint64_t mask = Width == 64 ? ~uint64_t{0} : (uint64_t{1} << Width % 64) - 1;
+  static constexpr uint64_t in_word = mask << shift;
 
   template <size_t Size>
   static uint64_t get(const HeaderWords<Size>& header) {

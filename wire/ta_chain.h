@@ -103,6 +103,16 @@ inline size_t TaRequest::emit(const OpcodeInfo& info, std::span<std::byte> out) 
   return static_cast<size_t>(at - out.data());
 }
 
+// Reads the headers behind the BTAH of a request with this opcode and a token. `packet` begins with
+// the BTAH, and holds the chain; each byte of these headers is read once.
+template <TaOpcode opcode, class Chain>
+[[gnu::always_inline]] inline void read_behind_base(Chain& chain,
+                                                    std::span<const std::byte> packet) {
+  ChainReader reader(packet.subspan(Btah::size));
+  chain.base.token_present = true;
+  visit_chain(info_of(opcode), chain, [&](auto& header) { reader.take(header); });
+}
+
 // Reads the chain of a request to a Jetty with its token, if it has this opcode. Returns false if
 // it is another request, or is cut off.
 template <TaOpcode opcode, class Chain>
@@ -141,18 +151,11 @@ struct MessageHeaders {
 
 // The chain of a write with an immediate.
 struct ImmediateHeaders {
-  static constexpr size_t bytes = chain_bytes(info_of(TaOpcode::write_immediate));
-
   Btah base;
   Mtetah target;
   Maetah memory;
   Immetah immediate;
   Tvetah token;
-
-  // Returns false if the packet is something else, or is cut off.
-  bool assign(std::span<const std::byte> head) {
-    return read_chain<TaOpcode::write_immediate>(*this, head);
-  }
 };
 
 // A request as it was received.

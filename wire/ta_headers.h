@@ -50,6 +50,26 @@ struct Btah {
   bool assign(HeaderView<size> in) { return Layout::read(in, *this); }
   void emit(HeaderBytes<size> out) const { Layout::write(*this, out); }
   friend bool operator==(const Btah&, const Btah&) = default;
+
+  // ---- the header as one word, the first byte of it in the highest bits
+
+  uint64_t word() const {
+    std::array<std::byte, size> bytes;
+    emit(bytes);
+    return load_be<size>(bytes.data());
+  }
+  // The bits that are the same in all messages of a queue, except that each has another TASSN: the
+  // bits that neither the opcode, nor the order, nor the solicited event has.
+  static constexpr uint64_t fixed_bits =
+      ~(Field<0, 8>::in_word | Field<34, 2>::in_word | Field<37, 1>::in_word);
+  static TaOpcode opcode_of(uint64_t word) { return static_cast<TaOpcode>(word >> 56); }
+  static uint32_t tassn_of(uint64_t word) { return static_cast<uint16_t>(word >> 32); }
+  static bool solicited_of(uint64_t word) { return (word & Field<37, 1>::in_word) != 0; }
+  static uint32_t rc_id_of(uint64_t word) { return word & Field<44, 20>::mask; }
+  static uint64_t with_next_tassn(uint64_t word) {
+    constexpr uint64_t bits = Field<16, 16>::in_word;
+    return (word & ~bits) | ((word + (uint64_t{1} << Field<16, 16>::shift)) & bits);
+  }
 };
 
 // Response status (UB 5.3, ATAH).

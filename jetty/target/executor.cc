@@ -74,74 +74,51 @@ bool Executor::finish(Assembly& assembly, const TaRequest& request) {
   return false;
 }
 
-bool Executor::deliver(const MessageHeaders& headers, std::span<const std::byte> data,
-                       PeerId from) {
-  if (headers.offset.kib != 0) return false;
-  Jetty* const jetty = target(headers.target, TokenValue(headers.token.token));
-  if (jetty == nullptr || jetty->receives_from || jetty->recycled_count > 0) return false;
-  Queues& queues = *jetty->queues;
-  if (queues.jfr().waiting() == 0) return false;
-  const uint16_t lease = queues.jfr().next_posted();
-  const ReceiveSlot& slot = queues.jfr().slot(lease);
-  if (slot.piece_count > 1 || data.size() > slot.bytes) return false;
-  queues.jfr().take_posted();
-  copy_bytes(const_cast<std::byte*>(slot.piece.data), data.data(), data.size());
-  jetties_.complete(*jetty,
-                    {.status = Status::ok,
-                     .operation = Operation::receive,
-                     .with_immediate = headers.with_immediate,
-                     .solicited = headers.base.solicited,
-                     .bytes = static_cast<uint32_t>(data.size()),
-                     .tag = slot.tag,
-                     .immediate = headers.immediate.immediate,
-                     .jetty = jetty->id,
-                     .from_jetty = JettyId(headers.base.rc_id),
-                     .from = from},
-                    lease);
+bool Executor::deliver(Jetty& to, const Message& message, const std::byte* data) {
+  if (to.receives_from || to.recycled_count > 0) return false;
+  Jfr& jfr = to.queues->jfr();
+  if (jfr.waiting() == 0) return false;
+  const uint16_t lease = jfr.next_posted();
+  const ReceiveSlot& slot = jfr.slot(lease);
+  if (slot.piece_count > 1 || message.bytes > slot.bytes) return false;
+  jfr.take_posted();
+  copy_bytes(const_cast<std::byte*>(slot.piece.data), data, message.bytes);
+  complete(to, message, slot.tag, lease);
   return true;
 }
 
-bool Executor::deliver(const ImmediateHeaders& headers, std::span<const std::byte> data,
-                       PeerId from) {
-  Jetty* const jetty = target(headers.target, TokenValue(headers.immediate.token));
-  if (jetty == nullptr || jetty->receives_from || headers.memory.length != data.size()) {
-    return false;
-  }
-  Queues& queues = *jetty->queues;
-  if (jetty->immediates_raised - queues.jfr().immediates_polled() >= queues.jfr().count()) {
-    return false;
-  }
+bool Executor::deliver(Jetty& to, const Message& message, const Maetah& memory, TokenValue token,
+                       std::span<const std::byte> data) {
+  if (to.receives_from || memory.length != data.size()) return false;
+  const Jfr& jfr = to.queues->jfr();
+  if (to.immediates_raised - jfr.immediates_polled() >= jfr.count()) return false;
   if (!data.empty()) {
-    const auto to =
-        segments_.access(TokenId(headers.memory.token_id), TokenValue(headers.token.token),
-                         headers.memory.address, data.size(), Rights::write);
-    if (to.at == nullptr || to.guarded) return false;
-    copy_bytes(to.at, data.data(), data.size());
+    const auto place = segments_.access(TokenId(memory.token_id), token, memory.address,
+                                        data.size(), Rights::write);
+    if (place.at == nullptr || place.guarded) return false;
+    copy_bytes(place.at, data.data(), data.size());
   }
-  ++jetty->immediates_raised;
-  jetties_.complete(*jetty,
+  ++to.immediates_raised;
+  complete(to, message, 0, Queues::none);
+  return true;
+}
+
+inline void Executor::complete(Jetty& to, const Message& message, uint64_t tag, uint16_t lease) {
+  jetties_.complete(to,
                     {.status = Status::ok,
                      .operation = Operation::receive,
-                     .with_immediate = true,
-                     .solicited = headers.base.solicited,
-                     .bytes = headers.immediate.message_length,
-                     .immediate = headers.immediate.immediate,
-                     .jetty = jetty->id,
-                     .from_jetty = JettyId(headers.base.rc_id),
-                     .from = from},
-                    Queues::none);
-  return true;
+                     .with_immediate = message.with_immediate,
+                     .solicited = message.solicited,
+                     .bytes = message.bytes,
+                     .tag = tag,
+                     .immediate = message.immediate,
+                     .jetty = to.id,
+                     .from_jetty = message.from_jetty,
+                     .from = message.from},
+                    lease);
 }
 
 // ---- receive slots and permits
-
-// Returns null both for an unknown Jetty and for a wrong token, so that a peer cannot find Jetties
-// by trying ids.
-Jetty* Executor::target(const Mtetah& named, TokenValue token) {
-  Jetty* jetty = jetties_.find(JettyId(named.target));
-  if (jetty == nullptr || !jetty->accepts_messages()) return nullptr;
-  return (number(jetty->token) ^ number(token)) == 0 ? jetty : nullptr;
-}
 
 // Returns the Jetty whose slots and permits the slice takes. If there is none, the verdict says
 // why.

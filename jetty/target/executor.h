@@ -18,12 +18,30 @@ class Executor {
   Executor(memseg::SegmentTable& segments, Jetties& jetties)
       : segments_(segments), jetties_(jetties) {}
 
-  // Executes a message of one packet, if the Jetty has a buffer of one piece for it. Returns false,
-  // and has no effect, if there is no such buffer or the message is to be refused.
-  bool deliver(const MessageHeaders& headers, std::span<const std::byte> data, PeerId from);
-  // The same for a write with an immediate in one packet. `data`: the data of the write; may be
-  // empty.
-  bool deliver(const ImmediateHeaders& headers, std::span<const std::byte> data, PeerId from);
+  // Returns the Jetty that a message names, or null if there is none, if it accepts no messages, or
+  // if this is not its token: so a peer cannot find Jetties by trying ids.
+  [[gnu::always_inline]] Jetty* target(const Mtetah& named, TokenValue token) {
+    Jetty* const jetty = jetties_.find(JettyId(named.target));
+    if (jetty == nullptr || !jetty->accepts_messages()) return nullptr;
+    return (number(jetty->token) ^ number(token)) == 0 ? jetty : nullptr;
+  }
+
+  // A message that has one packet, as its application will see it.
+  struct Message {
+    PeerId from;
+    JettyId from_jetty{};
+    bool solicited = false;
+    bool with_immediate = false;
+    uint64_t immediate = 0;
+    uint32_t bytes = 0;  // of the data; of the whole work, if it is a write
+  };
+  // Executes a message, if its target has a buffer of one piece for it. Returns false, and has no
+  // effect, if there is no such buffer. `data` has `message.bytes`.
+  bool deliver(Jetty& to, const Message& message, const std::byte* data);
+  // The same for a write with an immediate. `memory` and `token` say where its data, which may be
+  // empty, is written to.
+  bool deliver(Jetty& to, const Message& message, const Maetah& memory, TokenValue token,
+               std::span<const std::byte> data);
 
   // Takes the receive slot or permit that the slice needs, or sets the verdict that says why not.
   void begin(Assembly& assembly, const TaRequest& request);
@@ -66,9 +84,9 @@ class Executor {
   bool finish_immediate(Assembly& assembly);
   bool finish_notify(Assembly& assembly, const TaRequest& request);
 
+  void complete(Jetty& to, const Message& message, uint64_t tag, uint16_t lease);
   bool shows_token(const TaRequest& request) const;
   bool put(const memseg::SegmentTable::Access& to, std::span<const std::byte> data) const;
-  Jetty* target(const Mtetah& named, TokenValue token);
   Jetty* receiver(Assembly& assembly, Jetty* target);
   void complete_receive(Assembly& assembly, const Completion& completion);
   std::byte* notified(const Ntfetah& notify) const;

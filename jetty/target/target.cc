@@ -1,5 +1,6 @@
 #include "jetty/target/target.h"
 
+#include <type_traits>
 #include <utility>
 
 #include "base/assert.h"
@@ -51,8 +52,7 @@ Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& se
 // leaves free, so that even a peer that takes all it can get leaves a share for the others.
 bool Target::admits(const transport::Received& packet, size_t waiting) {
   const PeerState& peer = peers_.at(packet.peer);
-  // Parked slices need room for their answers when their turn comes.
-  if (peer.answers + waiting + sequences_.parked() >= answers_.room()) return false;
+  if (!has_room(peer, waiting)) return false;
   if (peer.assemblies + waiting < assemblies_.room()) return true;
   // Further packets of a slice in progress are accepted: completing it makes room.
   return packet.withdrawn || assemblies_.find(packet) != nullptr;
@@ -60,45 +60,67 @@ bool Target::admits(const transport::Received& packet, size_t waiting) {
 
 // ---- requests
 
-bool Target::handle_at_once(const transport::Received& packet, Time now) {
-  if (!packet.last || packet.withdrawn || packet.head.empty()) return false;
-  switch (static_cast<TaOpcode>(packet.head[0])) {
+bool Target::handle_expected(PeerId from, std::span<const std::byte> packet, Time now) {
+  if (packet.size() < Btah::size) return false;
+  const uint64_t base = load_be<Btah::size>(packet.data());
+  ExpectedQueues::Queue* const queue = expected_.find(from, base);
+  if (queue == nullptr) return false;
+  const PeerState& peer = peers_.at(from);
+  const bool usual = peer.assemblies == 0 && now >= peer.ignored_until &&
+                     queue->record->context == Sequences::none && has_room(peer, 0);
+  if (!usual) [[unlikely]]
+    return false;
+  bool delivered = false;
+  switch (Btah::opcode_of(base)) {
     case TaOpcode::send:
+      delivered = deliver<TaOpcode::send>(from, base, packet);
+      break;
     case TaOpcode::send_immediate:
-      return deliver<MessageHeaders>(packet, now);
+      delivered = deliver<TaOpcode::send_immediate>(from, base, packet);
+      break;
     case TaOpcode::write_immediate:
-      return deliver<ImmediateHeaders>(packet, now);
+      delivered = deliver<TaOpcode::write_immediate>(from, base, packet);
+      break;
     default:
-      return false;
+      break;
   }
-}
-
-template <class Headers>
-bool Target::deliver(const transport::Received& packet, Time now) {
-  Headers headers;
-  if (!headers.assign(packet.head)) return false;
-  const PeerState& peer = peers_.at(packet.peer);
-  const auto data = packet.bytes.subspan(headers.bytes);
-  if (peer.assemblies > 0 || data.size() > peer.facts.packet_bytes) return false;
-  if (now < peer.ignored_until) [[unlikely]]
-    return false;
-  ExecutionRecord* record = records_.find(packet.peer, headers.base.rc_id);
-  if (record == nullptr || !record->is_next(headers.base.tassn)) return false;
-  const bool in_order = static_cast<int>(record->context != Sequences::none) |
-                        static_cast<int>(headers.base.in_context) |
-                        static_cast<int>(headers.base.allocate);
-  if (in_order) [[unlikely]]
-    return false;
-  if (!executor_.deliver(headers, data, packet.peer)) return false;
-  record->execute_next();
+  if (!delivered) return false;
+  ExpectedQueues::advance(*queue);
   ++counters_.executed;
-  answers_.add({.peer = packet.peer,
-                .rc_id = headers.base.rc_id,
-                .tassn = headers.base.tassn,
+  answers_.add({.peer = from,
+                .rc_id = Btah::rc_id_of(base),
+                .tassn = Btah::tassn_of(base),
                 .status = Response::success,
                 .notified = true},
                now);
   return true;
+}
+
+template <TaOpcode opcode>
+inline bool Target::deliver(PeerId from, uint64_t base, std::span<const std::byte> packet) {
+  constexpr const OpcodeInfo& info = info_of(opcode);
+  constexpr size_t headers_bytes = chain_bytes(info);
+  if (packet.size() < headers_bytes) return false;
+  const auto data = packet.subspan(headers_bytes);
+  if (data.size() > peers_.at(from).facts.packet_bytes) return false;
+  std::conditional_t<info_of(opcode).to_memory, ImmediateHeaders, MessageHeaders> headers;
+  read_behind_base<opcode>(headers, packet);
+  Executor::Message message{.from = from,
+                            .from_jetty = JettyId(Btah::rc_id_of(base)),
+                            .solicited = Btah::solicited_of(base),
+                            .with_immediate = info.immediate,
+                            .immediate = headers.immediate.immediate,
+                            .bytes = static_cast<uint32_t>(data.size())};
+  const uint32_t token = info.to_memory ? headers.immediate.token : headers.token.token;
+  Jetty* const jetty = executor_.target(headers.target, TokenValue(token));
+  if (jetty == nullptr) return false;
+  if constexpr (info.to_memory) {
+    message.bytes = headers.immediate.message_length;
+    return executor_.deliver(*jetty, message, headers.memory, TokenValue(headers.token.token),
+                             data);
+  } else {
+    return headers.offset.kib == 0 && executor_.deliver(*jetty, message, data.data());
+  }
 }
 
 void Target::handle_request(const transport::Received& packet, const ParsedRequest& request,
@@ -255,6 +277,7 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
     case Verdict::run:
       ++counters_.executed;
       if (assembly.record != nullptr) assembly.record->set(assembly.number, Mark::executed);
+      expect_next(assembly);
       return answer_executed(assembly, notified, now);
     case Verdict::executed:
       return answer_executed(assembly, false, now);
@@ -380,6 +403,14 @@ void Target::handle_filler(const transport::Received& packet, Time now) {
   }
   answers_.add(answer, now);
   pass_over(*record, tassn, now);
+}
+
+// The queue may repeat such messages. The next one is expected if this one is the newest.
+void Target::expect_next(const Assembly& assembly) {
+  ExecutionRecord* const record = assembly.record;
+  const bool message = assembly.info->to_jetty && assembly.needed == 1;
+  if (!message || record == nullptr || !(record->newest() == assembly.number)) return;
+  expected_.expect(assembly.peer, assembly.rc_id, *record);
 }
 
 // ---- the answer of a slice

@@ -6,6 +6,7 @@
 #include "jetty/target/datagrams.h"
 #include "jetty/target/execution_record.h"
 #include "jetty/target/executor.h"
+#include "jetty/target/expected_queues.h"
 #include "jetty/target/fetched_values.h"
 #include "jetty/target/refusals.h"
 #include "jetty/target/sequences.h"
@@ -50,9 +51,9 @@ class Target {
   // Returns whether there is room for this packet after `waiting` others.
   bool admits(const transport::Received& packet, size_t waiting);
   // The fast path for the most frequent packet: a message, or a write with an immediate, that
-  // consists of one packet, is the next slice of its queue, and is for a Jetty that can take it.
-  // Returns false, without any effect, for any other packet.
-  bool handle_at_once(const transport::Received& packet, Time now);
+  // consists of one packet, is the next slice of a queue of which another one was handled before,
+  // and is for a Jetty that can take it. As PacketSink::accept_expected.
+  bool handle_expected(PeerId from, std::span<const std::byte> packet, Time now);
   void handle_request(const transport::Received& packet, const ParsedRequest& request, Time now);
   // Handles a message that is not answered.
   void handle_datagram(const transport::Received& packet, Time now);
@@ -75,8 +76,12 @@ class Target {
   using Verdict = Assembly::Verdict;
 
   // The way of a packet.
-  template <class Headers>
-  bool deliver(const transport::Received& packet, Time now);
+  bool has_room(const PeerState& peer, size_t waiting) const {
+    // Parked slices need room for their answers when their turn comes.
+    return peer.answers + waiting + sequences_.parked() < answers_.room();
+  }
+  template <TaOpcode opcode>
+  bool deliver(PeerId from, uint64_t base, std::span<const std::byte> packet);
   void handle_further(Assembly& assembly, const transport::Received& packet,
                       const ParsedRequest& request, Time now);
   [[gnu::cold]] void refuse_opcode(const transport::Received& packet, const Btah& base, Time now);
@@ -85,6 +90,7 @@ class Target {
   void start(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
   void take(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
   void finish(Assembly& assembly, const TaRequest& request, Time now);
+  void expect_next(const Assembly& assembly);
 
   // The answer of a slice.
   void answer(const Assembly& assembly, Response status, uint8_t info, Time now);
@@ -106,6 +112,7 @@ class Target {
   Executor executor_;
   Answers answers_;
   ExecutionRecords records_;
+  ExpectedQueues expected_;
   FetchedValues fetched_;
   Assemblies assemblies_;
   Sequences sequences_;

@@ -2,6 +2,7 @@
 
 #include "tests/catch.h"
 #include "tests/unit/bit_flips.h"
+#include "tests/unit/random_headers.h"
 
 namespace urma::test {
 namespace {
@@ -43,6 +44,30 @@ TEST_CASE("values that are too large do not change neighbouring fields") {
   Ofstetah{.kib = 0xff000004}.emit(offset);
   CHECK(offset[0] == std::byte{0});
   CHECK(Ofstetah::parse(offset) == Ofstetah{.kib = 4});
+}
+
+TEST_CASE("the word of a BTAH shows the members, and the next one differs only in its TASSN") {
+  Prng prng(1);
+  for (int round = 0; round < 10'000; ++round) {
+    const auto header = random_header<Btah>(prng);
+    std::array<std::byte, Btah::size> wire;
+    header.emit(wire);
+    const uint64_t word = header.word();
+    REQUIRE(word == load_be<Btah::size>(wire.data()));
+    CHECK(static_cast<uint8_t>(Btah::opcode_of(word)) == header.opcode);
+    CHECK(Btah::tassn_of(word) == header.tassn);
+    CHECK(Btah::solicited_of(word) == header.solicited);
+    CHECK(Btah::rc_id_of(word) == header.rc_id);
+    Btah next = header;
+    next.tassn = (header.tassn + 1) % Tassn::modulus;
+    CHECK(Btah::with_next_tassn(word) == next.word());
+    next.opcode = random8(prng);
+    next.order = Order::relaxed;
+    next.solicited = !header.solicited;
+    CHECK((Btah::with_next_tassn(word) & Btah::fixed_bits) == (next.word() & Btah::fixed_bits));
+    next.retry = !header.retry;
+    CHECK((Btah::with_next_tassn(word) & Btah::fixed_bits) != (next.word() & Btah::fixed_bits));
+  }
 }
 
 TEST_CASE("headers of another version than 0 are refused") {
