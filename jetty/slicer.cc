@@ -60,7 +60,8 @@ size_t write_atomic(const SlicePacket& packet, std::span<std::byte> out) {
 
 // The opcode is a constant, so that headers that it does not have cost nothing.
 template <TaOpcode opcode>
-size_t write_headers_of(const SlicePacket& packet, std::span<std::byte> out) {
+[[gnu::always_inline]] inline size_t write_headers_of(const SlicePacket& packet,
+                                                      std::span<std::byte> out) {
   constexpr const OpcodeInfo& info = info_of(opcode);
   const Berth& berth = packet.berth;
   const uint32_t offset = packet.index * packet.packet_bytes;
@@ -139,6 +140,23 @@ void write_packet(const SlicePacket& packet, TxFrame& frame) {
   gather(packet.pieces, offset, payload_of(packet), frame);
 }
 
+namespace {
+
+template <TaOpcode opcode>
+[[gnu::always_inline]] inline bool write_straight_as(const SlicePacket& packet,
+                                                     transport::Channel& channel) {
+  constexpr size_t headers = chain_bytes(info_of(opcode));
+  const size_t payload = opcode == TaOpcode::read ? 0 : packet.bytes;
+  std::byte* const to = channel.begin(static_cast<uint32_t>(headers + payload));
+  if (to == nullptr) return false;
+  write_headers_of<opcode>(packet, {to, headers});
+  copy_out(packet.pieces, packet.offset, {to + headers, payload});
+  channel.end();
+  return true;
+}
+
+}  // namespace
+
 bool write_straight(const SlicePacket& packet, transport::Channel& channel) {
   if (packet.berth.operation == Operation::atomic) {
     const auto opcode = static_cast<TaOpcode>(packet.berth.atomic);
@@ -149,16 +167,22 @@ bool write_straight(const SlicePacket& packet, transport::Channel& channel) {
     channel.end();
     return true;
   }
-  return for_opcode(opcode_of(packet), [&]<TaOpcode opcode>() {
-    constexpr size_t headers = chain_bytes(info_of(opcode));
-    const size_t payload = opcode == TaOpcode::read ? 0 : packet.bytes;
-    std::byte* const to = channel.begin(static_cast<uint32_t>(headers + payload));
-    if (to == nullptr) return false;
-    write_headers_of<opcode>(packet, {to, headers});
-    copy_out(packet.pieces, packet.offset, {to + headers, payload});
-    channel.end();
-    return true;
-  });
+  return for_opcode(opcode_of(packet),
+                    [&]<TaOpcode opcode>() { return write_straight_as<opcode>(packet, channel); });
+}
+
+bool write_message(const Berth& berth, std::span<const Piece> pieces, Tassn tassn, uint32_t rc_id,
+                   transport::Channel& channel) {
+  static constexpr NotifyTarget none{};
+  const SlicePacket packet{.berth = berth,
+                           .notify = none,
+                           .pieces = pieces,
+                           .tassn = tassn,
+                           .bytes = berth.bytes,
+                           .last = true,
+                           .rc_id = rc_id};
+  return berth.with_immediate ? write_straight_as<TaOpcode::send_immediate>(packet, channel)
+                              : write_straight_as<TaOpcode::send>(packet, channel);
 }
 
 void write_filler(Tassn tassn, uint32_t rc_id, bool retry, TxFrame& frame) {

@@ -39,6 +39,11 @@ void write_packet(const SlicePacket& packet, TxFrame& frame);
 // Returns false if the channel has none.
 bool write_straight(const SlicePacket& packet, transport::Channel& channel);
 
+// The same for the only packet of a message that asks for no order, of a queue without a sequence
+// context.
+bool write_message(const Berth& berth, std::span<const Piece> pieces, Tassn tassn, uint32_t rc_id,
+                   transport::Channel& channel);
+
 // Writes the packet of a cancelled slice: its TASSN, so that the target can pass over it.
 void write_filler(Tassn tassn, uint32_t rc_id, bool retry, TxFrame& frame);
 

@@ -21,20 +21,28 @@ Ctp::Ctp(uint32_t index, const ChannelEnds& ends, const Upwards& upwards, Pools&
     : PacketChannel(index, ends, pools, counters, now),
       sink_(upwards.sink),
       ways_(upwards.ways),
-      way_(upwards.ways.way_to(ends.to)) {}
+      way_(upwards.ways.way_to(ends.to)),
+      line_(upwards.ways.next_line(way_)) {}
 
 std::byte* Ctp::begin(uint32_t bytes) {
-  // A set-up packet that waits may be the ACCEPT of this channel, which must arrive first.
-  if (any_offered() || paused_ || blocked_ || silent_ || shared_.setup_waits) return nullptr;
-  std::byte* const packet = ways_.begin(way_, Ctph::size + bytes);
+  if (!may_begin()) return nullptr;
+  const uint32_t all = Ctph::size + bytes;
+  const bool in_line = line_ != nullptr && line_->takes(all);
+  std::byte* const packet = in_line ? line_->content : ways_.begin(way_, all);
   if (packet == nullptr) return nullptr;
+  in_line_ = in_line ? all : 0;
   const Ctph header{.opcode = Ctph::Opcode::packet};
   header.emit(HeaderBytes<Ctph::size>(packet, Ctph::size));
   return packet + Ctph::size;
 }
 
 void Ctp::end() {
-  ways_.end();
+  if (in_line_ > 0) {
+    line_->send(in_line_);
+    ways_.sent_line(way_, in_line_);
+  } else {
+    ways_.end();
+  }
   ++counters_.sent;
   watch_soon();
 }

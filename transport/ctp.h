@@ -56,6 +56,10 @@ class Ctp final : public PacketChannel {
   // The resolution with which silence is measured; coarse, so that most packets write nothing.
   static constexpr Duration hearing_grain = std::chrono::milliseconds(1);
 
+  bool may_begin() const {
+    // A set-up packet that waits may be the ACCEPT of this channel, which must arrive first.
+    return !any_offered() && !paused_ && !blocked_ && !silent_ && !shared_.setup_waits;
+  }
   bool outstanding() const override { return watching_ || awaited_ > 0; }
   struct Pulled {
     size_t count = 0;
@@ -70,16 +74,18 @@ class Ctp final : public PacketChannel {
   PacketSink& sink_;
   Ways& ways_;
   const uint32_t way_;
-  bool watching_ = false;  // the peer may not have taken all that was sent
-  bool to_watch_ = false;  // `watching_` is set by the next `fill`
-  bool blocked_ = false;   // the way had no room
+  const NextLine* const line_;  // null if the medium has none
+  bool watching_ = false;       // the peer may not have taken all that was sent
+  bool to_watch_ = false;       // `watching_` is set by the next `fill`
+  bool blocked_ = false;        // the way had no room
   bool paused_ = false;
   bool silent_ = false;
   Time blocked_since_{};
   Time retry_at_{};
-  Time looked_at_{};     // when `taken_` was read
-  uint64_t taken_ = 0;   // `Ways::State::taken` of the way
-  uint32_t slices_ = 0;  // received
+  Time looked_at_{};      // when `taken_` was read
+  uint64_t taken_ = 0;    // `Ways::State::taken` of the way
+  uint32_t slices_ = 0;   // received
+  uint32_t in_line_ = 0;  // bytes of the packet that was begun in the next line; else 0
 };
 
 }  // namespace urma::transport

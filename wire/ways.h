@@ -6,6 +6,7 @@
 #include "urma/core/endpoint.h"
 #include "wire/mapped_lane.h"
 #include "wire/memory_range.h"
+#include "wire/next_line.h"
 
 namespace urma {
 
@@ -27,6 +28,11 @@ class Ways {
   virtual std::byte* begin(uint32_t way, uint32_t bytes) = 0;
   virtual void end() = 0;
   virtual void notify() = 0;
+  // Returns where the next packet of this way is written, or null if each packet must be begun as
+  // above. It stays at the same address from open to close. A caller that has sent a packet there
+  // reports its bytes by `sent_line` before its next call for this way.
+  virtual const NextLine* next_line(uint32_t) const { return nullptr; }
+  virtual void sent_line(uint32_t /*way*/, uint32_t /*bytes*/) {}
 
   // Returns the address in this process of a part of the other end's segment. Returns null if the
   // medium does not map it or access is not allowed: the caller then sends a packet, whose answer

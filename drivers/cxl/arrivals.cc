@@ -5,11 +5,6 @@
 
 namespace urma::drivers::cxl {
 
-void mark_let_go(const SharedWords& words, uint32_t ring, uint32_t serial,
-                 std::atomic<uint32_t>& mark) {
-  if (owner_of(words, ring).serial == serial) words.store(mark, serial);
-}
-
 Arrivals::Arrivals(const SharedWords& words, const Slots& slots)
     : words_(words), slots_(slots), all_(std::make_unique<Source[]>(most_sources)) {
   sources_.reserve(most_sources);

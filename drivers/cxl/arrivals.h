@@ -82,9 +82,4 @@ class Arrivals {
   size_t next_look_ = 0;
 };
 
-// Notes in a ring that one end will not access it any longer, unless the ring has another owner by
-// now.
-void mark_let_go(const SharedWords& words, uint32_t ring, uint32_t serial,
-                 std::atomic<uint32_t>& mark);
-
 }  // namespace urma::drivers::cxl

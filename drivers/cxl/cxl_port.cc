@@ -30,7 +30,7 @@ CxlPort::CxlPort(std::unique_ptr<Window> window, uint32_t slot, const WindowSett
       slot_(slot),
       generation_(words_.generation(slot)),
       bell_(words_.bell_of(slot)),
-      outbound_(std::make_unique<Outbound[]>(slot_count)),
+      departures_(words_, slot, counters_),
       arrivals_(words_, window_->slots()),
       lanes_(words_, window_->slots(), window_->holder()) {
   const BackingFile& file = mapping_.file();
@@ -109,9 +109,14 @@ void CxlPort::state_settings(const WindowSettings& settings) {
 
 CxlPort::~CxlPort() {
   if (!mapping_.file().here()) return;
-  for (uint32_t slot = 0; slot < slot_count; ++slot) let_go(outbound_[slot]);
+  departures_.let_go_of_all();
   arrivals_.let_go_of_all();
   window_->slots().leave();
+}
+
+void CxlPort::abandon() {
+  departures_.forget_all();
+  window_->mapping().file().abandon();
 }
 
 uint32_t CxlPort::slot_of(const Endpoint& endpoint) const {
@@ -139,11 +144,9 @@ size_t CxlPort::send(std::span<TxFrame* const> frames, Time) {
     const uint32_t slot = slot_of(frame->to);
     const auto bytes = static_cast<uint32_t>(frame->bytes());
     if (slot == no_slot || bytes - 1 >= most_message_bytes ||
-        (!outbound_[slot].ring && !connect(slot)) || !outbound_[slot].ring.write(*frame, bytes)) {
+        (!departures_.lead_to(slot) && !connect(slot)) || !departures_.write(slot, *frame, bytes)) {
       ++counters_.send_failures;
-      continue;
     }
-    touch(slot);
   }
   sent_ += frames.size();
   counters_.frames_sent += frames.size();
@@ -153,36 +156,7 @@ size_t CxlPort::send(std::span<TxFrame* const> frames, Time) {
 
 std::byte* CxlPort::begin(uint32_t slot, uint32_t bytes) {
   if (slot == no_slot || bytes - 1 >= most_message_bytes) return nullptr;
-  RingWriter& ring = outbound_[slot].ring;
-  if (!ring || ring.promised()) return nullptr;
-  begun_ = slot;
-  return ring.begin(bytes);
-}
-
-void CxlPort::end() {
-  RingWriter& ring = outbound_[begun_].ring;
-  ring.end();
-  ring.written();
-  touch(begun_);
-  ++counters_.frames_sent;
-}
-
-void CxlPort::touch(uint32_t slot) {
-  if (std::exchange(outbound_[slot].touched, true)) return;
-  if (touched_count_ == touched_.size()) notify();
-  touched_[touched_count_++] = slot;
-}
-
-void CxlPort::notify() {
-  if (touched_count_ == 0) return;
-  ++counters_.calls_sent;
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  for (const uint32_t slot : std::span(touched_).first(std::exchange(touched_count_, 0))) {
-    Outbound& outbound = outbound_[slot];
-    outbound.touched = false;
-    if (outbound.ring) outbound.ring.written();
-    words_.bell_of(slot).ring(outbound.rung, slot_ + 1);
-  }
+  return departures_.begin(slot, bytes);
 }
 
 // The rings belong to one incarnation of the slot's device, and are there while a channel is; a
@@ -190,9 +164,8 @@ void CxlPort::notify() {
 Laned CxlPort::open_lane(uint32_t slot, const MemoryRange& range, MappedLane& lane) {
   if (memory() == nullptr) return Laned::unmapped;
   if (slot >= slot_count) return Laned::refused;
-  const Outbound& outbound = outbound_[slot];
-  if (!outbound.ring && slot != slot_) return Laned::gone;
-  const uint32_t generation = slot == slot_ ? generation_ : outbound.to_generation;
+  if (!departures_.lead_to(slot) && slot != slot_) return Laned::gone;
+  const uint32_t generation = slot == slot_ ? generation_ : departures_.generation(slot);
   if (words_.generation(slot) != generation) return Laned::gone;
   return lanes_.open(slot, generation, range, lane);
 }
@@ -205,24 +178,25 @@ bool CxlPort::reserve(uint32_t slot, uint32_t bytes) {
   if (slot == no_slot) return false;
   // The channel of a device to itself is set up without a packet, so nothing else would make its
   // ring.
-  if (!outbound_[slot].ring && (slot != slot_ || !connect(slot))) return false;
-  return outbound_[slot].ring.reserve(bytes);
+  if (!departures_.lead_to(slot) && (slot != slot_ || !connect(slot))) return false;
+  return departures_.reserve(slot, bytes);
 }
 
 Ways::State CxlPort::state(uint32_t slot) {
   if (slot == no_slot || mapping_.lost()) return {.gone = true};
   const bool lives = window_->slots().inhabited(slot);
   if (changes() != changes_seen_) look_around();
-  Outbound& outbound = outbound_[slot];
   // The device itself is never gone.
-  if (!outbound.ring) return {.gone = slot != slot_, .no_room = lives && no_room_for_ == slot};
-  return {.taken = outbound.ring.taken(), .empty = outbound.ring.empty(), .gone = !lives};
+  if (!departures_.lead_to(slot)) {
+    return {.gone = slot != slot_, .no_room = lives && no_room_for_ == slot};
+  }
+  return {.taken = departures_.taken(slot), .empty = departures_.all_taken(slot), .gone = !lives};
 }
 
 // The first packet of a pair makes its rings.
 bool CxlPort::connect(uint32_t slot) {
   if (changes() != changes_seen_) look_around();
-  if (outbound_[slot].ring) return true;
+  if (departures_.lead_to(slot)) return true;
   const Rings::Claim claim = window_->rings().claim_pair(slot_, slot);
   if (claim == Rings::Claim::nobody_there) ++counters_.unreachable;
   if (no_room_for_ == slot) no_room_for_ = no_slot;
@@ -230,7 +204,7 @@ bool CxlPort::connect(uint32_t slot) {
   if (counters_.shortage != Shortage::none) no_room_for_ = slot;
   if (claim != Rings::Claim::made) return false;
   look_around();
-  return static_cast<bool>(outbound_[slot].ring);
+  return departures_.lead_to(slot);
 }
 
 // ---- inwards
@@ -253,13 +227,10 @@ void CxlPort::look_around() {
   // The slot is another device's: the window was written over, and nothing in it is trusted.
   if (words_.generation(slot_) != generation_) {
     arrivals_.forget_all();
-    for (uint32_t slot = 0; slot < slot_count; ++slot) outbound_[slot] = {};
+    departures_.forget_all();
     return;
   }
-  for (uint32_t slot = 0; slot < slot_count; ++slot) {
-    Outbound& outbound = outbound_[slot];
-    if (outbound.ring && words_.generation(slot) != outbound.to_generation) let_go(outbound);
-  }
+  departures_.let_go_of_ended();
   arrivals_.note_ended();
   if (handed_over_ != nullptr) handed_over_->forget_the_gone();
   for (uint32_t ring = 0; ring < words_.parts().rings; ++ring) {
@@ -274,23 +245,7 @@ void CxlPort::look_at(uint32_t ring, const RingOwner& owner) {
   const bool receives = owner.to == slot_ && owner.to_generation == generation_;
   // If messages of an earlier incarnation have not been released yet, the next pass tries again.
   if (receives && !arrivals_.add(ring, owner)) changes_seen_ = changes() - 1;
-  if (owner.from != slot_ || owner.from_generation != generation_) return;
-  Outbound& outbound = outbound_[owner.to];
-  const bool lives = words_.generation(owner.to) == owner.to_generation;
-  if (lives && outbound.ring) return;
-  Ring& there = words_.ring(ring);
-  if (!lives) return mark_let_go(words_, ring, owner.serial, there.control.sender.let_go);
-  outbound = {.ring = RingWriter(there, marked_[owner.to], words_.caches()),
-              .index = ring,
-              .serial = owner.serial,
-              .to_generation = owner.to_generation};
-}
-
-void CxlPort::let_go(Outbound& outbound) {
-  if (!outbound.ring) return;
-  mark_let_go(words_, outbound.index, outbound.serial,
-              words_.ring(outbound.index).control.sender.let_go);
-  outbound = {};
+  if (owner.from == slot_ && owner.from_generation == generation_) departures_.add(ring, owner);
 }
 
 }  // namespace urma::drivers::cxl

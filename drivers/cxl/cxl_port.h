@@ -4,18 +4,18 @@
 #include <memory>
 
 #include "drivers/cxl/arrivals.h"
+#include "drivers/cxl/departures.h"
 #include "drivers/cxl/lanes.h"
-#include "drivers/cxl/ring.h"
 #include "drivers/cxl/window.h"
 #include "drivers/frame_pool.h"
 #include "drivers/packet_port.h"
 
 namespace urma::drivers::cxl {
 
-// A device in a window: sends into the rings of the pairs that it is part of, and receives from
-// them. Looks up which rings are its own whenever a slot or ring has changed its owner. Frames are
-// received where they lie: the ring is not written over before they are released. Owns the window
-// and the sending ends; Arrivals owns the receiving ends. Only the thread that runs the engine
+// A device in a window: sends into the rings of the pairs that it is part of (Departures), and
+// receives from them (Arrivals). Looks up which rings are its own whenever a slot or ring has
+// changed its owner. Frames are received where they lie: the ring is not written over before they
+// are released. Owns the window. Only the thread that runs the engine
 // calls it, except for `open` and the destructor.
 class CxlPort final : public PacketPort, public Ways {
  public:
@@ -44,18 +44,22 @@ class CxlPort final : public PacketPort, public Ways {
     const Time asked = window_->hand_over() != nullptr ? window_->hand_over()->due() : never;
     return std::min(asked, lanes_.due());
   }
-  void abandon() override { window_->mapping().file().abandon(); }
+  void abandon() override;
 
   // Ways: the number of a way is that of the slot it leads to.
   uint32_t way_to(const Endpoint& endpoint) const override { return slot_of(endpoint); }
   bool reserve(uint32_t slot, uint32_t bytes) override;
   std::byte* begin(uint32_t slot, uint32_t bytes) override;
-  void end() override;
-  void notify() override;
+  void end() override { departures_.end(); }
+  void notify() override { departures_.notify(); }
+  const NextLine* next_line(uint32_t slot) const override {
+    return slot == no_slot ? nullptr : departures_.next_line(slot);
+  }
+  void sent_line(uint32_t slot, uint32_t bytes) override { departures_.sent_line(slot, bytes); }
   std::byte* hold(uint32_t slot, const MemoryRange& range, PreparedSegment& prepared) override {
     // The rings belong to one incarnation of the slot's device.
-    if (slot >= slot_count || !outbound_[slot].ring) return nullptr;
-    return window_->holder().hold(slot, outbound_[slot].to_generation, range, prepared);
+    if (slot >= slot_count || !departures_.lead_to(slot)) return nullptr;
+    return window_->holder().hold(slot, departures_.generation(slot), range, prepared);
   }
   bool let_go() override { return window_->holder().let_go(); }
   Laned open_lane(uint32_t slot, const MemoryRange& range, MappedLane& lane) override;
@@ -64,26 +68,14 @@ class CxlPort final : public PacketPort, public Ways {
 
  private:
   static constexpr uint32_t frame_count = 256;
-  static constexpr uint32_t none = UINT32_MAX;
 
-  // The sending end of the ring to one slot.
-  struct Outbound {
-    RingWriter ring;
-    uint32_t index = none;
-    uint32_t serial = 0;
-    uint32_t to_generation = 0;
-    uint32_t rung = 0;     // Bell::ring
-    bool touched = false;  // written to since the last `notify`
-  };
   CxlPort(std::unique_ptr<Window> window, uint32_t slot, const WindowSettings& settings);
   void state_settings(const WindowSettings& settings);
 
   uint32_t slot_of(const Endpoint& endpoint) const;  // `no_slot`: not of this window
   [[gnu::cold]] bool connect(uint32_t slot);
-  void touch(uint32_t slot);
   [[gnu::cold]] void look_around();
   void look_at(uint32_t ring, const RingOwner& owner);
-  void let_go(Outbound& outbound);
   uint64_t changes() const { return words_.seen(changes_); }
 
   std::unique_ptr<Window> window_;
@@ -100,13 +92,9 @@ class CxlPort final : public PacketPort, public Ways {
   uint64_t changes_seen_ = 0;
   uint32_t no_room_for_ = no_slot;  // the slot that was asked for last, if there was no room
   FramePool pool_{frame_count};
-  std::unique_ptr<Outbound[]> outbound_;         // by slot
-  RegionArray<MarkedLines> marked_{slot_count};  // likewise; memory where it is used
+  Departures departures_;
   Arrivals arrivals_;
   Lanes lanes_;
-  std::array<uint32_t, slot_count> touched_;
-  uint32_t touched_count_ = 0;
-  uint32_t begun_ = 0;  // slot
 };
 
 }  // namespace urma::drivers::cxl

@@ -7,6 +7,7 @@
 #include "drivers/cxl/caches.h"
 #include "drivers/cxl/layout.h"
 #include "drivers/frame_pool.h"
+#include "drivers/packet_port.h"
 
 namespace urma::drivers::cxl {
 
@@ -44,6 +45,7 @@ class RingWriter {
     marked.clear();
     // The lines in this processor's cache may be from an earlier owner of the ring.
     if (caches_ != nullptr) caches_->refresh(&ring, sizeof ring);
+    prepare_line();
   }
 
   explicit operator bool() const { return ring_ != nullptr; }
@@ -54,6 +56,7 @@ class RingWriter {
     const Room room = room_behind(planned_, lines_of(message_bytes));
     if (!fits(room.end.lines)) return false;
     planned_ = room.end;
+    line_ = {};
     return true;
   }
   bool promised() const { return planned_.lines != next_.lines; }
@@ -93,7 +96,23 @@ class RingWriter {
     end();
     return true;
   }
-  void written() { planned_ = next_; }
+  void written() {
+    if (!promised() && line_.content != nullptr) return;
+    planned_ = next_;
+    prepare_line();
+  }
+
+  // The place of the next message, if it is short, fits without a look at the other end, and no
+  // room was reserved since the last `written`.
+  const NextLine& line() const { return line_; }
+  // A message of `message_bytes` was sent there.
+  void sent_line(uint32_t message_bytes) {
+    const uint32_t lines = lines_of(message_bytes);
+    marked_->remove(next_.line + 1, lines - 1);
+    next_ = planned_ = {next_.lines + lines, next_.line + lines, next_.lap};
+    own_ahead();
+    prepare_line();
+  }
 
   // Returns the lines that the other end has taken. The other end may store any value, so a value
   // above what was sent is ignored.
@@ -130,6 +149,18 @@ class RingWriter {
     const uint32_t line = next_.line + lines_ahead;
     prefetch_to_write(&ring_->lines[line < ring_lines ? line : line - ring_lines]);
   }
+  // The mark behind the message must have been written before.
+  void prepare_line() {
+    line_ = {};
+    if (next_.line + 2 >= ring_lines || caches_ != nullptr) return;
+    Line& line = ring_->lines[next_.line];
+    const uint64_t room = ring_lines - 1 - (next_.lines - taken_);
+    line_ = {.content = line.content,
+             .mark = &line.mark,
+             .lap = next_.lap,
+             .takes_short = room >= 1 && marked_->has(next_.line + 1),
+             .takes_long = room >= 2 && marked_->has(next_.line + 2)};
+  }
   // A message never wraps around the end of the ring.
   static Room room_behind(const Position& at, uint32_t lines) {
     const uint32_t left = ring_lines - at.line;
@@ -149,6 +180,7 @@ class RingWriter {
   Position planned_;  // with what has been promised room
   Room begun_;
   uint32_t begun_bytes_ = 0;
+  NextLine line_;
   uint64_t taken_ = 0;  // as last read
 };
 

@@ -24,6 +24,11 @@ RingOwner owner_of(const SharedWords& words, uint32_t ring) {
   return out;
 }
 
+void mark_let_go(const SharedWords& words, uint32_t ring, uint32_t serial,
+                 std::atomic<uint32_t>& mark) {
+  if (owner_of(words, ring).serial == serial) words.store(mark, serial);
+}
+
 // Returns whether neither end accesses the ring any more. The caller holds the lock. An end that
 // has died does not access it; the memory of the ring may have been given back, so the ring itself
 // is read last.

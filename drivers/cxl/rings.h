@@ -20,6 +20,10 @@ struct RingOwner {
 };
 // Reads a ring's record without the window's lock.
 RingOwner owner_of(const SharedWords& words, uint32_t ring);
+// Notes in a ring that one end will not access it any longer, unless the ring has another owner by
+// now.
+void mark_let_go(const SharedWords& words, uint32_t ring, uint32_t serial,
+                 std::atomic<uint32_t>& mark);
 
 // Gives the rings of a window to pairs of devices, and takes back those that neither end uses any
 // more. It does not know messages: RingWriter and RingReader do. Takes the window's lock, but does

@@ -47,6 +47,8 @@ class ClockedPort final : public PacketPort, public Ways {
     return dead_ ? nullptr : ways_->begin(way, bytes);
   }
   void end() override { ways_->end(); }
+  const NextLine* next_line(uint32_t way) const override { return ways_->next_line(way); }
+  void sent_line(uint32_t way, uint32_t bytes) override { ways_->sent_line(way, bytes); }
   std::byte* hold(uint32_t way, const MemoryRange& range, PreparedSegment& prepared) override {
     return dead_ ? nullptr : ways_->hold(way, range, prepared);
   }

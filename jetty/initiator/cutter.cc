@@ -194,6 +194,15 @@ bool Cutter::write_at_once(const Flow& flow, const Jetty& jetty, uint16_t lease,
   const Berth& berth = queues.jfs().berth(lease);
   const uint32_t bytes = berth.bytes - from;
   const uint32_t packet_bytes = peer.facts.packet_bytes;
+  const bool plain = berth.order == Order::none && flow.sequence != Sequence::kept;
+  if (berth.operation == Operation::send && plain) {
+    if (bytes > std::min(transport::most_at_once, packet_bytes) || slices_.full() ||
+        !slices_.window_open(flow, peer)) {
+      return false;
+    }
+    return write_message(berth, queues.jfs().pieces(lease), flow.next_tassn, flow.rc_id,
+                         *peer.channel);
+  }
   const bool read = berth.operation == Operation::read;
   const uint32_t most = read ? slice_bytes : std::min(transport::most_at_once, packet_bytes);
   if (bytes > most || (read && peer.reads_out >= peer.facts.reads) || slices_.full() ||
@@ -213,7 +222,7 @@ bool Cutter::write_at_once(const Flow& flow, const Jetty& jetty, uint16_t lease,
     if (peer.facts.atomic_results == 0 || !slices_.results_open(flow, peer)) return false;
     packet.expected = queues.jfs().values(lease).expected;
   }
-  if (berth.order != Order::none || flow.sequence == Sequence::kept) [[unlikely]] {
+  if (!plain) [[unlikely]] {
     put_order(packet, flow, jetty, lease);
   }
   return write_straight(packet, *peer.channel);

@@ -38,19 +38,23 @@ class RingModel {
   }
 
   bool write(uint32_t bytes) {
-    frame_.head = head_.data();
-    frame_.head_bytes = static_cast<uint8_t>(std::min<uint32_t>(bytes, 20));
-    frame_.tail_bytes =
-        static_cast<uint8_t>(std::min<uint32_t>(bytes - frame_.head_bytes, TxFrame::tail_room));
-    const uint32_t rest = bytes - frame_.head_bytes - frame_.tail_bytes;
-    frame_.piece_count = rest > 0;
-    frame_.pieces[0] = {pattern_.data() + number_ % 251, rest};
-    std::memset(frame_.head, static_cast<int>(number_), frame_.head_bytes);
-    frame_.tail.fill(static_cast<std::byte>(~number_));
+    put_together(bytes);
     if (!writer_.write(frame_, bytes)) return false;
     in_.push_back({number_++, bytes});
     return true;
   }
+  // Writes a message into the next line, if that takes it.
+  bool write_in_line(uint32_t bytes) {
+    const NextLine& line = writer_.line();
+    if (!line.takes(bytes)) return false;
+    put_together(bytes);
+    drivers::flatten(frame_, line.content);
+    line.send(bytes);
+    writer_.sent_line(bytes);
+    in_.push_back({number_++, bytes});
+    return true;
+  }
+  const NextLine& line() const { return writer_.line(); }
   // Fills all messages that are written from now on with this mark.
   void write_full_of(uint32_t mark) {
     for (size_t i = 0; i + sizeof mark <= pattern_.size(); i += sizeof mark) {
@@ -97,6 +101,17 @@ class RingModel {
     uint64_t until;
   };
 
+  void put_together(uint32_t bytes) {
+    frame_.head = head_.data();
+    frame_.head_bytes = static_cast<uint8_t>(std::min<uint32_t>(bytes, 20));
+    frame_.tail_bytes =
+        static_cast<uint8_t>(std::min<uint32_t>(bytes - frame_.head_bytes, TxFrame::tail_room));
+    const uint32_t rest = bytes - frame_.head_bytes - frame_.tail_bytes;
+    frame_.piece_count = rest > 0;
+    frame_.pieces[0] = {pattern_.data() + number_ % 251, rest};
+    std::memset(frame_.head, static_cast<int>(number_), frame_.head_bytes);
+    frame_.tail.fill(static_cast<std::byte>(~number_));
+  }
   Ring& ring_in(const std::unique_ptr<ActedCaches>& caches) {
     return caches == nullptr ? *ring_ : *reinterpret_cast<Ring*>(caches->copy());
   }
@@ -146,6 +161,11 @@ void read_and_write_at_random(RingModel& model) {
   for (int turn = 0; turn < 200'000; ++turn) {
     switch (prng.below(4)) {
       case 0:
+        // Short messages are sent as an engine sends them: in the next line, if that is possible.
+        if (prng.below(2) == 0 &&
+            model.write_in_line(static_cast<uint32_t>(prng.between(1, 130)))) {
+          break;
+        }
         model.write(any_size());
         model.written();
         break;
@@ -169,6 +189,50 @@ TEST_CASE(
   read_and_write_at_random(coherent);
   RingModel not_coherent(2, RingModel::Memory::not_coherent);
   read_and_write_at_random(not_coherent);
+}
+
+TEST_CASE("a series of short messages is sent in lines that are prepared, from the second lap on") {
+  for (const uint32_t bytes : {NextLine::short_bytes, NextLine::long_bytes}) {
+    RingModel model(4);
+    uint32_t in_line = 0;
+    const uint32_t lap = ring_lines / lines_of(bytes);
+    for (uint32_t i = 0; i < 3 * lap; ++i) {
+      const bool prepared = model.write_in_line(bytes);
+      if (!prepared) {
+        REQUIRE(model.write(bytes));
+        model.written();
+      }
+      in_line += prepared;
+      REQUIRE(model.read());
+      model.release();
+    }
+    CHECK(in_line > 2 * lap - 10);
+    CHECK(in_line < 2 * lap + 10);
+  }
+}
+
+TEST_CASE("no line is prepared for too long a message, a full ring, or beside reserved room") {
+  RingModel model(5);
+  while (!model.line().takes(1)) {
+    REQUIRE(model.write(1));
+    model.written();
+    REQUIRE(model.read());
+    model.release();
+  }
+  CHECK_FALSE(model.line().takes(NextLine::long_bytes + 1));
+  REQUIRE(model.reserve(1));
+  CHECK_FALSE(model.line().takes(1));
+  model.written();
+  CHECK(model.line().takes(1));
+  while (model.write_in_line(1)) {
+  }
+  CHECK(model.unread() > 0);
+  // Either the ring is full, or its end is near.
+  while (model.write(1)) model.written();
+  CHECK_FALSE(model.line().takes(1));
+  CHECK(model.unread() == ring_lines - 1);
+  RingModel not_coherent(5, RingModel::Memory::not_coherent);
+  CHECK_FALSE(not_coherent.line().takes(1));
 }
 
 TEST_CASE("messages with reserved room fit, and reservations succeed if there is room") {

@@ -94,6 +94,25 @@ TEST_CASE("CTP: a packet is written into the medium at once, unless others wait 
   CHECK(end.ctp.begin(10) == nullptr);
 }
 
+TEST_CASE("CTP: a short packet is sent in the line that the driver has prepared") {
+  CtpEnd end;
+  std::array<std::byte, NextLine::short_bytes> content;
+  end.ways.line = {
+      .content = content.data(), .mark = &end.ways.mark, .lap = 0x100, .takes_short = true};
+  CHECK(end.ctp.begin(10) == content.data() + Ctph::size);
+  CHECK(Ctph::parse(HeaderView<Ctph::size>(content.data(), Ctph::size)).has_value());
+  CHECK(end.ways.mark == 0);
+  end.ctp.end();
+  CHECK(end.ways.mark == (0x100 | 11));
+  CHECK(end.ways.sent_in_line == 11);
+  CHECK(end.ways.sent_at_once == 0);
+  CHECK(end.ctp.begin(NextLine::short_bytes) == end.ways.at_once.data() + Ctph::size);
+  end.ctp.end();
+  CHECK(end.ways.sent_at_once == 1);
+  end.ctp.pause(true);
+  CHECK(end.ctp.begin(10) == nullptr);
+}
+
 TEST_CASE("CTP: a peer that takes nothing for a second is silent, until a packet of it comes") {
   CtpEnd end;
   end.offer(0);

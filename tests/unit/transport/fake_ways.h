@@ -14,12 +14,17 @@ class FakeWays final : public Ways {
   std::byte* begin(uint32_t, uint32_t) override { return room ? at_once.data() : nullptr; }
   void end() override { ++sent_at_once; }
   void notify() override {}
+  const NextLine* next_line(uint32_t) const override { return &line; }
+  void sent_line(uint32_t, uint32_t bytes) override { sent_in_line = bytes; }
   State state(uint32_t) override { return now; }
 
   bool room = true;
   State now;
   std::array<std::byte, 256> at_once{};
   int sent_at_once = 0;
+  NextLine line;
+  std::atomic<uint32_t> mark{0};
+  uint32_t sent_in_line = 0;  // bytes of the latest packet
 };
 
 }  // namespace urma::test
