@@ -14,14 +14,6 @@ inline Time read_clock() {
   return Time(std::chrono::seconds(now.tv_sec) + Duration(now.tv_nsec));
 }
 
-// Returns the same clock as of the kernel's latest tick, up to 10 ms ago. It takes 4 ns, not 27,
-// because the processor's counter is not read.
-inline Time read_coarse_clock() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return Time(std::chrono::seconds(now.tv_sec) + Duration(now.tv_nsec));
-}
-
 // Returns the calendar time since 1970, which jumps when the clock is set. Only for output to
 // people and other hosts; no decision of the library depends on it.
 inline Duration read_calendar() {

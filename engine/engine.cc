@@ -5,9 +5,6 @@
 namespace urma::engine {
 namespace {
 
-// How long a completion may be delayed after the port has settled the frames that it waits for.
-constexpr Duration settle_patience = std::chrono::microseconds(50);
-
 // Returns the forms in which reports of congestion can be made of what the port carries. A form of
 // C-AQM whose hints its switches would misread is left out, for packets that arrive as well: they
 // come over the same switches.
@@ -100,11 +97,12 @@ bool Engine::pass(Time now, const jetty::Jfc* polled, Stages stages) {
     // The polling thread sees the completion immediately. The next pass does the rest, after the
     // application's reply.
     kick_ = transactions_.jetties().wake_others(polled) || kick_;
-    rest_until_ = now;
+    rest_.leave(now);
     return true;
   }
+  rest_.take_up(now, busy);
   // Most passes of a polling thread find nothing, and end here.
-  found_nothing_ = polled != nullptr && !busy && quiet(now);
+  found_nothing_ = polled != nullptr && !busy && rest_.quiet(now);
   if (found_nothing_) return false;
   if (!busy) stages.ended(Stage::look);
   if (commands_.waits() || commands_.arrived()) busy = run_commands(now) || busy;
@@ -112,7 +110,7 @@ bool Engine::pass(Time now, const jetty::Jfc* polled, Stages stages) {
   stages.ended(Stage::commands);
   const bool posted = take_posted(now);
   stages.ended(Stage::take);
-  if (now >= timers_due_ && now - passed_at_ >= stood_still) {
+  if (now >= rest_.timers_due() && now - passed_at_ >= stood_still) {
     busy = catch_up(now) || busy;
     stages.ended(Stage::receive);
   }
@@ -126,16 +124,8 @@ bool Engine::pass(Time now, const jetty::Jfc* polled, Stages stages) {
   settle(now);
   stages.ended(Stage::settle);
   kick_ = transactions_.jetties().wake_others(polled) || kick_;
-  busy = busy || frames_.waiting() > 0 || ready_.size() > 0 || transport_.wants_to_send() ||
-         transactions_.initiator().lets_go();
   events_.deliver(now);
-  timers_due_ = transport_.next_deadline();
-  Time due = std::min({timers_due_, transactions_.initiator().next_deadline(),
-                       transactions_.target().answers().next_deadline(), events_.next_deadline()});
-  // A port does not report when frames have settled: it must be asked.
-  if (transactions_.initiator().settling()) due = std::min(due, now + settle_patience);
-  rest_until_ = busy ? now : std::max(due, now);
-  return busy;
+  return rest_.plan(now, busy);
 }
 
 template bool Engine::pass<NoStages>(Time, const jetty::Jfc*, NoStages);
@@ -145,14 +135,6 @@ void Engine::Events::raise(const Event& event) {
   Event located = event;
   if (const auto peer = engine_.transport_.facts(event.peer)) located.from = peer->at;
   engine_.events_.raise(located);
-}
-
-// Returns whether nothing that the last pass left is due, and nothing has been requested since.
-// Work that waits for memory or for a peer continues when a packet arrives; queries for names are
-// waiting commands.
-bool Engine::quiet(Time now) const {
-  return now < rest_until_ && fills_.all_settled() && !commands_.waits() && !dirty_.any() &&
-         !commands_.arrived();
 }
 
 bool Engine::run_commands(Time now) {
@@ -201,8 +183,8 @@ void Engine::take_sent_ahead(uint32_t index, const jetty::DoneAhead& done, Time 
   transactions_.initiator().take(jetty, works_per_pass, now, done);
   if (jetty.queues->jfs().waiting() > 0) ready_.add(index);
   ways_->notify();
-  sent_ahead_ = true;
-  rest_until_ = now;  // the next pass does the rest
+  transactions_.target().answers().note_reply(now);
+  rest_.leave(now);
 }
 
 bool Engine::take_posted(Time now) {
@@ -223,8 +205,8 @@ bool Engine::take_posted(Time now) {
 
 bool Engine::send(Time now, bool polled, bool posted) {
   bool any = transactions_.initiator().cut(works_per_pass, now);
-  const bool replied = std::exchange(sent_ahead_, false) || any || posted;
-  transactions_.target().answers().flush(polled, replied, now);
+  if (any || posted) transactions_.target().answers().note_reply(now);
+  transactions_.target().answers().flush(polled, now);
   if (frames_.waiting() == 0 && transport_.wants_to_send() && fills_.room() &&
       transactions_.target().answers().guarded().room_for(burst)) {
     fill(now);
@@ -258,6 +240,6 @@ bool Engine::end_everything(Time now) {
   return ended && fills_.has_settled(fills_.latest());
 }
 
-Time Engine::next_deadline() const { return std::min(rest_until_, port_->next_arrival()); }
+Time Engine::next_deadline() const { return std::min(rest_.until(), port_->next_arrival()); }
 
 }  // namespace urma::engine

@@ -13,6 +13,7 @@
 #include "engine/name_service.h"
 #include "engine/path_changes.h"
 #include "engine/registrations.h"
+#include "engine/rest.h"
 #include "engine/stage_times.h"
 #include "engine/token_judge.h"
 #include "urma/core/options.h"
@@ -53,6 +54,9 @@ class Engine {
   bool found_nothing() const { return found_nothing_; }
   // Returns whether the last pass showed the application a completion.
   bool showed_completion() const { return showed_completion_; }
+  // Returns whether the last call has left the rest of a pass, if there is any, to the next one, so
+  // that the application need not wait for it.
+  bool left_rest() const { return rest_.left(); }
   // Returns the time before which no pass is needed, unless something arrives or is posted.
   Time next_deadline() const;
   // Returns whether something was posted or commanded since the last pass. Called by any thread
@@ -106,7 +110,6 @@ class Engine {
   static constexpr Duration stood_still = std::chrono::microseconds(500);
   static constexpr uint32_t most_batches_behind = 32;
 
-  bool quiet(Time now) const;
   [[gnu::cold]] bool run_commands(Time now);
   bool receive(Time now);
   bool catch_up(Time now);
@@ -151,10 +154,16 @@ class Engine {
   Registrations registrations_;
   PathChanges path_changes_;
 
-  Time rest_until_{};        // the time until which all remaining work can wait
-  Time timers_due_{};        // the transport's next deadline, as of the last pass
-  Time passed_at_{};         // the time of the last pass that was not cut short
-  bool sent_ahead_ = false;  // since the last `send`
+  Rest rest_{{.transactions = transactions_,
+              .transport = transport_,
+              .events = events_,
+              .names = names_,
+              .frames = frames_,
+              .ready = ready_,
+              .fills = fills_,
+              .commands = commands_,
+              .dirty = dirty_}};
+  Time passed_at_{};  // the time of the last pass that was not cut short
   bool received_last_ = false;
   bool found_nothing_ = false;
   bool showed_completion_ = false;

@@ -34,6 +34,8 @@ class NameService {
   // timed out.
   bool check(Question& question, Time now);
 
+  // Returns whether messages have arrived that `pass` has not handled.
+  bool waits() const { return jfc_->ready(); }
   // Handles messages that have arrived. Returns true if there were any.
   bool pass(Time now);
 

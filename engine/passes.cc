@@ -7,11 +7,12 @@
 namespace urma::engine {
 namespace {
 
-constexpr uint32_t passes_per_clock = 4;
 // Peers and deadlines wait for passes. So at most this many works are copied between two passes,
 // and only while they follow one another within this time (jetty::copied_like_one).
 constexpr uint32_t copies_per_pass = 256;
 constexpr Duration copy_pace = std::chrono::nanoseconds(500);
+// The longest time without a pass of a device whose application runs all of them, if it posts.
+constexpr Duration unattended_wait = std::chrono::milliseconds(4);
 
 }  // namespace
 
@@ -51,18 +52,6 @@ void Passes::disarm() {
   engine_.port().disarm();
 }
 
-// Reading the clock takes longer than looking at memory, and most passes find nothing, so only
-// every fourth of these reads it. Packets that arrive between two readings get the time of the
-// earlier one. No deadline of this engine expires early because of that: a time-out begins with a
-// post, and after a post the clock is read.
-Time Passes::machine_time(const jetty::Jfc* polled) {
-  const bool recent = polled != nullptr && lossless_ && engine_.found_nothing() &&
-                      !engine_.dirty().any() && ++passes_since_clock_ < passes_per_clock;
-  if (recent) return machine_time_;
-  passes_since_clock_ = 0;
-  return machine_time_ = read_clock();
-}
-
 // Returns true if there may be more to do.
 bool Passes::run(const jetty::Jfc* polled) {
   return stages_ == nullptr ? run_pass<NoStages>(polled, {}) : run_timed(polled);
@@ -75,12 +64,18 @@ bool Passes::run_timed(const jetty::Jfc* polled) {
 
 template <class Stages>
 bool Passes::run_pass(const jetty::Jfc* polled, Stages stages) {
-  const Time machine = clock_ != nullptr ? clock_->now() : machine_time(polled);
+  const Time machine = machine_time();
   const Time now = time_.advance(machine, next_deadline_);
   const bool timer_ran = now >= next_deadline_;
   const bool busy = engine_.pass<Stages>(now, polled, stages);
   if (polled != nullptr) polled_at_.store(machine, std::memory_order_relaxed);
   rouse_ = false;
+  if (engine_.left_rest() && next_pass_is_sure()) {
+    expects_post_.store(true, std::memory_order_relaxed);
+    rouse_ = engine_.take_kick();
+    stages.ended(Stage::finish);
+    return true;
+  }
   plan_copies(machine);
   const bool reports = machine >= report_at_;
   if (reports) {
@@ -97,16 +92,28 @@ bool Passes::run_pass(const jetty::Jfc* polled, Stages stages) {
   }
   if (polled != nullptr && engine_.showed_completion())
     expects_post_.store(true, std::memory_order_relaxed);
+  rouse_ = plan_next(now);
+  stages.ended(Stage::finish);
+  return busy;
+}
+
+// Returns whether a thread runs another pass soon, whatever the alarm says: the application that
+// polls, or the service thread once it does not. But a thread that sleeps for the engine sleeps
+// until the alarm. It has the token after it has said that it will sleep, so the holder of the
+// token sees that, or the sleeper's last pass comes after this one and sets the alarm.
+bool Passes::next_pass_is_sure() const {
+  return !by_clock_ && waker_.needs_pass() && !waker_.asleep();
+}
+
+// Sets the alarm. Returns whether the thread at the descriptors must be woken because it has a
+// completion, or because the next pass is due earlier than was planned.
+bool Passes::plan_next(Time now) {
   next_deadline_ = engine_.next_deadline();
   if (engine_.commands().waits()) next_deadline_ = std::min(next_deadline_, now + command_patience);
   const Time due = std::min(time_.to_machine(next_deadline_), report_at_);
   const Time planned = alarm_.load(std::memory_order_relaxed);
   if (due != planned) alarm_.store(due, std::memory_order_relaxed);
-  // The thread at the descriptors is woken because it has a completion, or because the next pass is
-  // due earlier than was planned.
-  rouse_ = engine_.take_kick() || due < planned;
-  stages.ended(Stage::finish);
-  return busy;
+  return engine_.take_kick() || due < planned;
 }
 
 void Passes::report(Time machine) {
@@ -123,18 +130,19 @@ uint64_t Passes::work_done() const {
 
 void Passes::plan_copies(Time machine) {
   const uint64_t done = work_done();
-  const bool follow = machine - ran_at_ <= (done - work_done_ + 1) * copy_pace;
+  // A thread whose pass finds nothing polls, so there are enough passes.
+  const bool follow =
+      engine_.found_nothing() || machine - ran_at_ <= (done - work_done_ + 1) * copy_pace;
   copies_left_ = follow ? copies_per_pass : 0;
   work_done_ = done;
-  if (unattended_ && clock_ == nullptr && machine != ran_at_) tick_ = read_coarse_clock();
   ran_at_ = machine;
 }
 
 // Posts may have become rare since the last pass. Then a service thread runs the passes that peers
-// and deadlines need; if there is none, the next post does as soon as the clock has advanced.
-bool Passes::pass_may_wait() const {
+// and deadlines need; if there is none, a post does.
+bool Passes::pass_may_wait() {
   if (clock_ != nullptr) return clock_->now() == ran_at_;
-  return !unattended_ || read_coarse_clock() == tick_;
+  return !unattended_ || machine_clock_.now() - ran_at_ < unattended_wait;
 }
 
 // These works wait for no peer and no time. A report that is planned counts them.
@@ -166,18 +174,19 @@ bool Passes::send_ahead(uint32_t jetty, const Keeper& keeper) {
   const uint64_t begin = stages_ != nullptr ? stages_->now() : 0;
   const bool may = !keeper.service_keeps();
   const jetty::DoneAhead sent = may ? engine_.send_ahead(jetty) : jetty::DoneAhead{};
+  bool rouse = false;
   if (sent) {
-    passes_since_clock_ = 0;
-    machine_time_ = clock_ != nullptr ? clock_->now() : read_clock();
-    next_deadline_ = time_.advance(machine_time_, next_deadline_);
-    engine_.take_sent_ahead(jetty, sent, next_deadline_);
-    alarm_.store(machine_time_, std::memory_order_relaxed);
+    const Time machine = machine_time();
+    const Time now = time_.advance(machine, next_deadline_);
+    engine_.take_sent_ahead(jetty, sent, now);
+    if (report_at_ == never && reporting_) report_at_ = machine + Reporter::interval;
+    rouse = next_pass_is_sure() ? engine_.take_kick() : plan_next(now);
     if (stages_ != nullptr) {
       stages_->add(sent.sent ? Stage::send_ahead : Stage::copy_in_post, begin, stages_->now());
     }
   }
   token_.drop();
-  if (sent) waker_.wake();
+  if (rouse) waker_.wake();
   return static_cast<bool>(sent);
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 
+#include "base/tick_clock.h"
 #include "engine/engine.h"
 #include "engine/engine_time.h"
 #include "engine/engine_token.h"
@@ -21,14 +22,13 @@ namespace urma::engine {
 class Passes {
  public:
   // This object owns none of these, and all of them outlive it. `clock`: the clock of a simulation,
-  // else null. `unattended`: no service thread runs a pass when the application runs none.
-  Passes(Engine& engine, Waker& waker, drivers::VirtualClock* clock, bool unattended)
+  // else null. `inlined`: only the application's threads run passes.
+  Passes(Engine& engine, Waker& waker, drivers::VirtualClock* clock, bool inlined)
       : engine_(engine),
         waker_(waker),
         clock_(clock),
-        unattended_(unattended),
-        // On a lossless medium no time limit is short, so the clock need not be read in each pass.
-        lossless_(engine.port().ways() != nullptr),
+        unattended_(inlined || clock != nullptr),
+        by_clock_(clock != nullptr && !inlined),
         arms_(engine.port().facts().arms) {}
 
   // ---- before the first pass
@@ -85,24 +85,24 @@ class Passes {
   [[gnu::cold]] bool copy_timed(uint32_t jetty);
   Ran end_pass(bool busy);
   [[gnu::cold]] void disarm();
-  Time machine_time(const jetty::Jfc* polled);
+  Time machine_time() { return clock_ != nullptr ? clock_->now() : machine_clock_.now(); }
+  bool next_pass_is_sure() const;
+  bool plan_next(Time now);
   uint64_t work_done() const;
   void plan_copies(Time machine);
-  bool pass_may_wait() const;
+  bool pass_may_wait();
   [[gnu::cold]] void report(Time machine);
 
   Engine& engine_;
   Waker& waker_;
   drivers::VirtualClock* const clock_;
-  const bool unattended_;
-  const bool lossless_;
+  const bool unattended_;  // no service thread runs a pass when the application runs none
+  const bool by_clock_;    // the clock of the simulation does, when the alarm says so
   const bool arms_;
-  Time machine_time_{};
-  uint32_t passes_since_clock_ = 0;
+  TickClock machine_clock_;
   uint32_t copies_left_ = 0;  // of the budget for copies before the next pass
   uint64_t work_done_ = 0;    // so far, at the last pass
   Time ran_at_{};             // the last pass, in the machine's time
-  Time tick_{};               // and as read_coarse_clock says
   EngineTime time_;
   Time next_deadline_ = never;  // engine time
   // When the next report is due, in the machine's time; `never` if nothing has changed since the

@@ -22,7 +22,7 @@ Runner::Runner(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       profiler_(settings.profile ? std::make_unique<Profiler>() : nullptr),
       waker_(engine_.port(), clock_, *this),
       keeper_(threads, waker_),
-      passes_(engine_, waker_, clock_, !has_service()),
+      passes_(engine_, waker_, clock_, inlined()),
       descriptors_(engine_, passes_, waker_, keeper_),
       service_(passes_, waker_, keeper_, descriptors_),
       waiting_(passes_, keeper_, descriptors_, state_),

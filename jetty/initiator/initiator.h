@@ -56,7 +56,6 @@ class Initiator {
   // Call it before a Jetty is destroyed. The Jetty has no outstanding work.
   void detach(Jetty& jetty);
   Copier& copier() { return copier_; }
-  const Copier& copier() const { return copier_; }
 
   // ---- outwards
 
@@ -87,6 +86,8 @@ class Initiator {
   const InitiatorCounters& counters() const { return counters_; }
   // Returns whether works that waited for others may begin now; the next `cut` begins them.
   bool lets_go() const { return order_.lets_go(); }
+  // Returns how many flows may have works to cut.
+  uint32_t active() const { return flows_.active(); }
   uint32_t open_slices() const { return slices_.size(); }
 
  private:

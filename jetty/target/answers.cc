@@ -92,8 +92,7 @@ void Answers::add(const Read& read) {
   append(ready_, records_.index_of(&record));
 }
 
-void Answers::flush(bool polled, bool replied, Time now) {
-  if (replied) last_reply_ = now;
+void Answers::flush(bool polled, Time now) {
   const bool just_notified = last_notified_ == now;
   const bool conversing = just_notified || now < last_reply_ + longest_silence;
   const bool wait =
@@ -115,6 +114,7 @@ void Answers::flush(bool polled, bool replied, Time now) {
 Time Answers::next_deadline() const {
   if (ready_.first != none) return Time{};
   if (held_.first == none) return never;
+  if (held_count_ >= most_held) return Time{};
   const Time silence = std::max(last_reply_ + longest_silence, last_notified_ + Duration(1));
   return std::min(silence, held_since_ + longest_hold);
 }

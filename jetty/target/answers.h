@@ -51,11 +51,13 @@ class Answers {
   };
   void add(const Read& read);
 
+  // Requests of the application were sent.
+  void note_reply(Time now) { last_reply_ = now; }
   // Offers the owed answers to the channels. `polled`: the application polls for the lowest
   // latency. Then answers to requests that notified it wait, so that its reply is sent first. While
   // it keeps replying (its last reply is at most 16 us old), such answers are gathered for up to 64
-  // us or 16 answers. `replied`: this pass sends requests of the application.
-  void flush(bool polled, bool replied, Time now);
+  // us or 16 answers.
+  void flush(bool polled, Time now);
   // Returns when the next call of `flush` is needed if nothing else happens.
   Time next_deadline() const;
 
