@@ -94,10 +94,10 @@ void Registrations::begin(Withdrawal& what, Time now) {
   what.fill = fills_.latest();
 }
 
-bool Registrations::is_used(const Withdrawal& what) {
+bool Registrations::is_used(const Withdrawal& what, Time now) {
   bool used = !fills_.has_settled(what.fill);
   for_each_part(what, [&](const Segments::Segment& part) {
-    used = used || transactions_.initiator().using_memory(part.base, part.bytes);
+    used = used || transactions_.initiator().using_memory(part.base, part.bytes, now);
   });
   return used;
 }
@@ -107,7 +107,7 @@ bool Registrations::is_used(const Withdrawal& what) {
 // wait for it any longer than `most_held`.
 bool Registrations::withdraw(Withdrawal& what, Time now) {
   if (!what.begun) begin(what, now);
-  if (is_used(what)) return false;
+  if (is_used(what, now)) return false;
   if (what.since == Time{}) what.since = now;
   what.held = what.fenced && !what.all ? held(what.own) : std::nullopt;
   if (what.held) return memory_->loose(*what.held) || now - what.since > most_held;

@@ -85,7 +85,7 @@ class Registrations {
  private:
   void begin(Withdrawal& what, Time now);
   // Returns whether the driver or a work of this process still uses the memory.
-  bool is_used(const Withdrawal& what);
+  bool is_used(const Withdrawal& what, Time now);
   // Returns the lease of the segment if a peer may be in the middle of a copy whose stores the
   // owner would see.
   std::optional<Lease> held(const Segments::Segment& segment);

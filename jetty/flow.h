@@ -49,6 +49,13 @@ struct Slice {
   void bury() { berth = Queues::none; }
 };
 
+// The works of a flow that are light (LightWorks).
+struct LightRun {
+  uint32_t count = 0;
+  uint32_t position = 0;  // of the first one, in the order of the send queue
+  Tassn first;            // of its only slice
+};
+
 // Whether a flow's target keeps the order of its slices.
 enum class Sequence : uint8_t {
   none,     // the target has not been asked to keep it
@@ -70,6 +77,7 @@ struct Flow {
   Tassn next_tassn = Tassn::first(0);  // of the next slice that is cut
   uint32_t first_slice = Slice::none;  // oldest outstanding, tombstones included
   uint32_t last_slice = Slice::none;   // newest outstanding
+  LightRun light;                      // works after all slices
   uint32_t offered_cost = 0;  // cost of the slices of which the channel has not pulled all packets
   uint32_t works = 0;         // so far
   // When an answer last ended a work, and the number of that work: progress of all later works.

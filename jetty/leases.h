@@ -45,6 +45,10 @@ class Leases : private LazyBlock {
   uint32_t waiting() const {
     return lines().posted.load(std::memory_order_acquire) - lines().taken_posted;
   }
+  // Positions count the permits in post order, modulo 2^32. A permit is found by its position until
+  // it is given back.
+  uint32_t next_position() const { return lines().taken_posted; }
+  uint16_t posted(uint32_t position) const { return posted_ring()[position & mask_]; }
   uint16_t take_posted() { return posted_ring()[lines().taken_posted++ & mask_]; }
   uint16_t next_posted(uint32_t ahead = 0) const {
     return posted_ring()[(lines().taken_posted + ahead) & mask_];

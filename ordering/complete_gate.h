@@ -26,6 +26,10 @@ class CompleteGate {
   // There is one slot for each berth. A slot is not read before its berth has been posted.
   explicit CompleteGate(Slot* slots) : slots_(slots) {}
 
+  // Returns whether no open work blocks others, so that works which are done in post order, all
+  // successfully, need not be reported.
+  bool idle() const { return gate_ == none && release_ == none; }
+
   // Reports that the next work of the queue was posted.
   void posted(uint16_t berth, bool signalled, bool ordered = false) {
     const unsigned is =

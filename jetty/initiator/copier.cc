@@ -8,10 +8,6 @@
 namespace urma::jetty {
 namespace {
 
-// A notifying work sends a packet in any case. For up to this much data, sending it in that packet
-// costs less than holding the target's memory for a copy.
-constexpr uint32_t most_beside_headers = 128;
-
 Rights right_for(Operation operation) {
   if (operation == Operation::atomic) return Rights::atomic;
   return operation == Operation::read ? Rights::read : Rights::write;
@@ -48,7 +44,6 @@ uint32_t Copier::copy_mapped(Flow& flow, Jfs& jfs, uint16_t lease, uint32_t from
   const Berth& berth = jfs.berth(lease);
   const uint32_t bytes = std::min(berth.bytes - from, slice_bytes);
   if (bytes == 0) return 0;
-  if (notifies(berth) && berth.bytes <= most_beside_headers) return 0;
   Use use(flow, channel,
           {.address = berth.address + from,
            .bytes = bytes,

@@ -16,11 +16,16 @@ class Copier {
  public:
   explicit Copier(InitiatorCounters& counters) : counters_(counters) {}
 
+  // Returns whether data of this work may be copied, and is not sent beside its notification.
+  static bool copies(const Berth& berth) {
+    const bool beside = notifies(berth) && berth.bytes <= most_beside_headers;
+    return is_mapped(berth) && berth.bytes > 0 && !beside;
+  }
   // Copies the slice of a work that begins at `from`, or executes the atomic. Returns its bytes, or
   // 0 if it must be sent in packets, whose answer says why. The last part of a notifying write is
   // sent in a packet anyway, after its data. `flow`: towards the peer of this channel.
   uint32_t copy(Flow& flow, Jfs& jfs, uint16_t lease, uint32_t from, transport::Channel& channel) {
-    return is_mapped(jfs.berth(lease)) ? copy_mapped(flow, jfs, lease, from, channel) : 0;
+    return copies(jfs.berth(lease)) ? copy_mapped(flow, jfs, lease, from, channel) : 0;
   }
 
   // Works of at least this many bytes are copied past the caches.
@@ -28,6 +33,10 @@ class Copier {
   uint64_t past_caches_from() const { return past_caches_from_; }
 
  private:
+  // A notifying work sends a packet in any case. For up to this much data, sending it in that
+  // packet costs less than holding the target's memory for a copy.
+  static constexpr uint32_t most_beside_headers = 128;
+
   class Use;
 
   uint32_t copy_mapped(Flow& flow, Jfs& jfs, uint16_t lease, uint32_t from,

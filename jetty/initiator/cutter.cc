@@ -168,22 +168,38 @@ void Cutter::append(Flow& flow, Slice& slice, Jetty& jetty, WorkState& work) {
   if (slice.last && work.in_line) flows_.take_out_of_line(flow, jetty, slice.berth);
 }
 
-DoneAhead Cutter::cut_ahead(const Jetty& jetty) {
-  Jfs& jfs = jetty.queues->jfs();
-  if (jfs.waiting() == 0 || jetty.first_flow == Flow::none) return {};
-  const uint16_t lease = jfs.next_posted();
-  const Berth& berth = jfs.berth(lease);
+// Returns the flow of the posted work that will be taken next, if `cut_first` would cut it at once.
+inline Flow* Cutter::flow_ahead(const Jetty& jetty) {
+  const Jfs& jfs = jetty.queues->jfs();
+  if (jfs.waiting() == 0 || jetty.first_flow == Flow::none) return nullptr;
+  const Berth& berth = jfs.berth(jfs.next_posted());
   Flow& flow = flows_.at(jetty.first_flow);
-  if (!(flow.peer == berth.peer) || flow.peer_over || flow.first_to_cut != Queues::none ||
-      flow.to_reoffer || jetty.state != JettyState::ready || berth.verdict != Status::ok ||
-      jetty.gated || asks_order(berth)) {
-    return {};
-  }
-  const PeerState& peer = peers_.at(flow.peer);
-  if (peer.channel == nullptr || berth.bytes > transport::most_at_once) return {};
-  const uint32_t copied = copier_.copy(flow, jfs, lease, 0, *peer.channel);
-  const bool over = copied > 0 && !notifies(berth);
-  return {.copied_bytes = copied, .sent = !over && write_at_once(flow, jetty, lease, copied, peer)};
+  const bool none_before = flow.first_to_cut == Queues::none && !flow.to_reoffer && !jetty.gated;
+  const bool begins = flow.peer == berth.peer && !flow.peer_over && none_before &&
+                      jetty.state == JettyState::ready && berth.verdict == Status::ok &&
+                      !asks_order(berth) && berth.bytes <= transport::most_at_once;
+  return begins && peers_.at(flow.peer).channel != nullptr ? &flow : nullptr;
+}
+
+DoneAhead Cutter::cut_ahead(const Jetty& jetty) {
+  Flow* const flow = flow_ahead(jetty);
+  if (flow == nullptr) return {};
+  Jfs& jfs = jetty.queues->jfs();
+  const uint16_t lease = jfs.next_posted();
+  const PeerState& peer = peers_.at(flow->peer);
+  const uint32_t copied = copier_.copy(*flow, jfs, lease, 0, *peer.channel);
+  const bool over = copied > 0 && !notifies(jfs.berth(lease));
+  return {.copied_bytes = copied,
+          .sent = !over && write_at_once(*flow, jetty, lease, copied, peer)};
+}
+
+bool Cutter::send_ahead(const Jetty& jetty) {
+  const Flow* const flow = flow_ahead(jetty);
+  if (flow == nullptr) return false;
+  const Jfs& jfs = jetty.queues->jfs();
+  const uint16_t lease = jfs.next_posted();
+  if (Copier::copies(jfs.berth(lease))) return false;
+  return write_at_once(*flow, jetty, lease, 0, peers_.at(flow->peer));
 }
 
 // Sends the rest of a work in one packet, past the channel's queue if that is empty. Longer works

@@ -38,12 +38,16 @@ class Cutter {
   // Copies or sends the posted work that will be taken next, if `cut_first` would do so. What it
   // returns must be passed on to `cut_first`.
   DoneAhead cut_ahead(const Jetty& jetty);
+  // Sends the posted work that will be taken next, if no work must precede it and it is sent in one
+  // packet, without a copy. Returns whether it did; if not, it has done nothing.
+  bool send_ahead(const Jetty& jetty);
   // Writes a packet that the channel asks for.
   void write(transport::PacketSlot& packet);
 
  private:
   enum class Cut : uint8_t { done, blocked, no_memory };
 
+  Flow* flow_ahead(const Jetty& jetty);
   Cut cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, const DoneAhead& done,
               Time now);
   bool note_copied(Jetty& jetty, uint16_t lease, uint32_t bytes, Time now);

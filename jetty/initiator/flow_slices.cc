@@ -18,10 +18,9 @@ Slice* FlowSlices::find(const Flow& flow, Tassn tassn) {
   return nullptr;
 }
 
-void FlowSlices::append(Flow& flow, Slice& slice) {
+void FlowSlices::append(Flow& flow, Slice& slice, Tassn tassn) {
   slice.flow = flows_.index_of(flow);
-  slice.tassn = flow.next_tassn;
-  ++flow.next_tassn;
+  slice.tassn = tassn;
   slice.previous = flow.last_slice;
   const uint32_t index = index_of(slice);
   (flow.last_slice != Slice::none ? slices_.at(flow.last_slice).next : flow.first_slice) = index;
@@ -40,8 +39,10 @@ bool FlowSlices::erase(Slice& slice) {
 
 bool FlowSlices::window_open(const Flow& flow, const PeerState& peer) const {
   if (flow.sequence == Sequence::asking) return false;
-  return flow.first_slice == Slice::none ||
-         flow.next_tassn - slices_.at(flow.first_slice).tassn < peer.facts.tassn_window;
+  if (flow.first_slice == Slice::none && flow.light.count == 0) return true;
+  const Tassn oldest =
+      flow.first_slice != Slice::none ? slices_.at(flow.first_slice).tassn : flow.light.first;
+  return flow.next_tassn - oldest < peer.facts.tassn_window;
 }
 
 bool FlowSlices::only_tombstones(uint32_t slice) const {

@@ -13,8 +13,9 @@ class FlowSlices {
   FlowSlices(uint32_t capacity, Flows& flows);
 
   uint32_t capacity() const { return slices_.capacity(); }
-  uint32_t size() const { return slices_.size(); }
-  bool full() const { return slices_.full(); }
+  // Slices for which room is reserved count, too.
+  uint32_t size() const { return slices_.size() + reserved_; }
+  bool full() const { return size() == capacity(); }
   bool live(uint32_t index) const { return slices_.live(index); }
   Slice& at(uint32_t index) { return slices_.at(index); }
   uint32_t index_of(const Slice& slice) const { return slices_.index_of(&slice); }
@@ -30,11 +31,16 @@ class FlowSlices {
   // ---- from when a slice is cut
 
   // Returns a slice that is in no list yet, or null if there are `capacity`.
-  Slice* create() { return slices_.create(); }
+  Slice* create() { return full() ? nullptr : slices_.create(); }
+  // Reserves room for slices, of which there is enough, or gives it back.
+  void reserve(uint32_t count) { reserved_ += count; }
+  void give_back(uint32_t count) { reserved_ -= count; }
   void discard(Slice& slice) { slices_.destroy(&slice); }
   // Appends the slice to the flow's list, and gives it the next TASSN. That happens when a channel
   // has accepted the slice, not when it is cut.
-  void append(Flow& flow, Slice& slice);
+  void append(Flow& flow, Slice& slice) { append(flow, slice, take_tassn(flow)); }
+  // The same for a slice that has been given the next TASSN of the list before.
+  void append(Flow& flow, Slice& slice, Tassn tassn);
   // Destroys the slice. Returns whether it was the oldest of its flow, so that the window of TASSNs
   // moves on.
   bool erase(Slice& slice);
@@ -53,8 +59,15 @@ class FlowSlices {
   void atomic_decided(Flow& flow, const Slice& slice);
 
  private:
+  static Tassn take_tassn(Flow& flow) {
+    const Tassn taken = flow.next_tassn;
+    ++flow.next_tassn;
+    return taken;
+  }
+
   Flows& flows_;
   Slab<Slice> slices_;
+  uint32_t reserved_ = 0;
 };
 
 }  // namespace urma::jetty

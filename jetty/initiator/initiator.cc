@@ -59,12 +59,15 @@ uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now, DoneAhead done
   Leases& berths = jetty.queues->jfs();
   const uint32_t count = std::min(budget, berths.waiting());
   const bool untouched = !noting_ && !done;
-  transport::Channel* const channel = untouched ? copying_channel(jetty) : nullptr;
+  transport::Channel* const channel = untouched ? copied_.channel(jetty) : nullptr;
   uint32_t copies = count;
   uint32_t i = 0;
   // Large works take their turn.
-  if (channel != nullptr) i = copy_posted(jetty, *channel, transport::most_at_once, copies);
+  if (channel != nullptr) i = copied_.copy(jetty, *channel, transport::most_at_once, copies);
   for (; i < count; ++i) {
+    const DoneAhead before = std::exchange(done, {});
+    if (take_light(jetty, before, now)) continue;
+    lights_.record(jetty, now);
     const uint16_t lease = berths.take_posted();
     const Berth& berth = jetty.queues->jfs().berth(lease);
     ++counters_.works;
@@ -76,11 +79,22 @@ uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now, DoneAhead done
     if (jetty.gated || asks_order(berth)) [[unlikely]] {
       if (refused != Status::ok || order_.may_begin(jetty, lease)) start(jetty, lease, now);
     } else {
-      launch(jetty, lease, refused, std::exchange(done, {}), now);
+      launch(jetty, lease, refused, before, now);
     }
   }
   URMA_ASSERT(!done, "the first work is the one that `send_ahead` has seen");
   return count;
+}
+
+// Takes the next posted work and sends it, if it can be light. `before`: what was done with it.
+inline bool Initiator::take_light(Jetty& jetty, const DoneAhead& before, Time now) {
+  if (noting_ || before.copied_bytes > 0 || jetty.first_flow == Flow::none) return false;
+  Flow& flow = flows_.at(jetty.first_flow);
+  const Jfs& jfs = jetty.queues->jfs();
+  if (!lights_.takes(jetty, flow, jfs.berth(jfs.next_posted()))) return false;
+  if (!before.sent && !cutter_.send_ahead(jetty)) return false;
+  lights_.add(flow, jetty, now);
+  return true;
 }
 
 void Initiator::note(Jetty& jetty, Time now) {
@@ -90,47 +104,8 @@ void Initiator::note(Jetty& jetty, Time now) {
   noting_ = false;
 }
 
-// Returns the channel of the flow to whose peer posted works can be copied at once, or null. A work
-// that is alone in its Jetty waits for no other, and none has to wait for it.
-transport::Channel* Initiator::copying_channel(const Jetty& jetty) {
-  if (jetty.outstanding > 0 || jetty.first_flow == Flow::none || jetty.state != JettyState::ready) {
-    return nullptr;
-  }
-  const Flow& flow = flows_.at(jetty.first_flow);
-  return flow.peer_over ? nullptr : peers_.at(flow.peer).channel;
-}
-
-// The fast path of nearly all works on mapped memory, those of one slice that do not notify.
-uint32_t Initiator::copy_posted(Jetty& jetty, transport::Channel& channel, uint32_t most_bytes,
-                                uint32_t& budget) {
-  Flow& flow = flows_.at(jetty.first_flow);
-  Jfs& jfs = jetty.queues->jfs();
-  uint32_t done = 0;
-  for (const uint32_t count = jfs.waiting(); done < count; ++done) {
-    const uint16_t lease = jfs.next_posted();
-    const uint32_t bytes = jfs.berth(lease).bytes;
-    // Without bytes this is more than any budget: such a work cannot be copied.
-    const uint32_t cost = (bytes - 1) / copied_like_one + 1;
-    if (bytes > most_bytes || cost > budget || !all_copied(jetty, lease, flow, channel)) break;
-    budget -= cost;
-    jfs.take_posted();
-    works_.complete_copy(jetty, lease);
-  }
-  counters_.works += done;
-  return done;
-}
-
-// Copies the work before anything is recorded. Returns false if the work must be recorded.
-inline bool Initiator::all_copied(const Jetty& jetty, uint16_t lease, Flow& flow,
-                                  transport::Channel& channel) {
-  const Berth& berth = jetty.queues->jfs().berth(lease);
-  if (berth.verdict != Status::ok || notifies(berth) || !(flow.peer == berth.peer)) return false;
-  // A failed work may have to suspend the Jetty, which only `finish` does.
-  if (jetty.ordering.suspend_on_error && berth.operation == Operation::atomic) return false;
-  return copier_.copy(flow, jetty.queues->jfs(), lease, 0, channel) > 0;
-}
-
 void Initiator::flush_memory(const std::byte* base, uint64_t bytes, Time now) {
+  lights_.record_all(now);
   jetties_.for_each([&](Jetty& jetty) {
     if (jetty.ordering.mode == ServiceMode::unreliable) {
       datagrams_.flush_memory(jetty, base, bytes, now);
@@ -140,7 +115,8 @@ void Initiator::flush_memory(const std::byte* base, uint64_t bytes, Time now) {
   });
 }
 
-bool Initiator::using_memory(const std::byte* base, uint64_t bytes) {
+bool Initiator::using_memory(const std::byte* base, uint64_t bytes, Time now) {
+  lights_.record_all(now);
   bool any = false;
   jetties_.for_each([&](Jetty& jetty) {
     for (uint16_t i = jetty.oldest; i != Queues::none && !any; i = jetty.works[i].newer) {
@@ -201,6 +177,7 @@ void Initiator::down(PeerState& peer, transport::Why why, Time now) {
   const bool may_return = !over && !unreachable;
   peer.channel = nullptr;
   peer.reads_out = 0;
+  lights_.record_of(peer, now);
   for (uint32_t i = peer.first_flow; i != Flow::none; i = flows_.at(i).next_of_peer) {
     Flow& flow = flows_.at(i);
     events_.channel_ended(flow, may_return, verdict, now);
@@ -221,7 +198,9 @@ void Initiator::handle_timers(Time now) {
   std::array<uint32_t, jetties_at_a_time> due;
   const size_t count = works_.due(now, due);
   for (const uint32_t index : std::span(due).first(count)) {
-    if (jetties_.live(index)) withdrawals_.check_deadline(jetties_.at(index), now);
+    if (!jetties_.live(index)) continue;
+    lights_.record(jetties_.at(index), now);
+    withdrawals_.check_deadline(jetties_.at(index), now);
   }
 }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "jetty/initiator/copied_works.h"
 #include "jetty/initiator/cutter.h"
 #include "jetty/initiator/datagram_works.h"
+#include "jetty/initiator/light_works.h"
 #include "jetty/initiator/responses.h"
 #include "jetty/initiator/withdrawals.h"
 
@@ -32,14 +34,13 @@ class Initiator {
   // no other work must precede it. If this did anything, `take` must follow, which records the work
   // while the packet is on its way.
   DoneAhead send_ahead(const Jetty& jetty) { return cutter_.cut_ahead(jetty); }
-  // Copies posted works of one slice each to or from mapped memory and completes them, oldest
-  // first, until one has to be recorded, or would take more than is left of `budget`. Takes 1 from
-  // it for each work, or for each 4 KiB. Returns how many works. Copies nothing if a pass is needed
-  // for that, because the state of the peer is not being watched yet.
+  // Copies posted works of one slice each to or from mapped memory and completes them, as
+  // CopiedWorks. Copies nothing if a pass is needed for that, because the state of the peer is not
+  // being watched yet.
   uint32_t copy_posted(Jetty& jetty, uint32_t& budget) {
-    transport::Channel* const channel = copying_channel(jetty);
+    transport::Channel* const channel = copied_.channel(jetty);
     if (channel == nullptr || !channel->watched()) return 0;
-    return copy_posted(jetty, *channel, slice_bytes, budget);
+    return copied_.copy(jetty, *channel, slice_bytes, budget);
   }
   // Takes at most `budget` posted works, and returns how many it took. `done`: what `send_ahead`
   // has done with the first of them.
@@ -47,12 +48,15 @@ class Initiator {
   // Takes all posted works, but begins none of them.
   void note(Jetty& jetty, Time now);
   // Ends all outstanding works of this Jetty, each as soon as its outcome is known.
-  void flush(Jetty& jetty, Time now) { withdrawals_.flush(jetty, now); }
+  void flush(Jetty& jetty, Time now) {
+    lights_.record(jetty, now);
+    withdrawals_.flush(jetty, now);
+  }
   // Ends the cancelled works of this Jetty, each as soon as its outcome is known.
   void end_cancelled(Jetty& jetty, Time now) { withdrawals_.end_cancelled(jetty, now); }
   // Ends the works that use this memory; `using_memory` returns whether such a work is left.
   void flush_memory(const std::byte* base, uint64_t bytes, Time now);
-  bool using_memory(const std::byte* base, uint64_t bytes);
+  bool using_memory(const std::byte* base, uint64_t bytes, Time now);
   // Call it before a Jetty is destroyed. The Jetty has no outstanding work.
   void detach(Jetty& jetty);
   Copier& copier() { return copier_; }
@@ -92,11 +96,8 @@ class Initiator {
 
  private:
   void launch(Jetty& jetty, uint16_t lease, Status refused, const DoneAhead& done, Time now);
+  bool take_light(Jetty& jetty, const DoneAhead& before, Time now);
   [[gnu::cold]] void start(Jetty& jetty, uint16_t lease, Time now);
-  transport::Channel* copying_channel(const Jetty& jetty);
-  uint32_t copy_posted(Jetty& jetty, transport::Channel& channel, uint32_t most_bytes,
-                       uint32_t& budget);
-  bool all_copied(const Jetty& jetty, uint16_t lease, Flow& flow, transport::Channel& channel);
   [[gnu::cold]] bool release(Time now);
 
   Jetties& jetties_;
@@ -110,9 +111,11 @@ class Initiator {
   Offers offers_;
   const SliceEvents::Uses parts_{flows_, slices_, offers_, order_, works_};
   SliceEvents events_;
+  LightWorks lights_{common_, flows_, slices_, offers_, works_};
   Copier copier_{counters_};
+  CopiedWorks copied_{common_, flows_, works_, copier_};
   Cutter cutter_{common_, {parts_, events_, copier_}};
-  Responses responses_{common_, parts_, events_};
+  Responses responses_{common_, parts_, events_, lights_};
   Withdrawals withdrawals_{common_, flows_, slices_, works_, events_};
   DatagramWorks datagrams_{common_, works_};
   bool noting_ = false;

@@ -37,9 +37,7 @@ void OpenWorks::add(Jetty& jetty, uint16_t lease, Time now) {
   ++jetty.outstanding;
   jetty.fetching =
       static_cast<uint16_t>(jetty.fetching + fetches(jetty.queues->jfs().berth(lease)));
-  // If the timer is armed, it fires early enough, because it then checks the oldest work.
-  const uint32_t timer = jetties_.index_of(jetty);
-  if (!timers_.armed(timer)) timers_.arm(timer, now + jetty.timeouts.operation);
+  watch(jetty, now);
 }
 
 void OpenWorks::detach(Jetty& jetty) {
@@ -119,7 +117,7 @@ void OpenWorks::finish(Jetty& jetty, uint16_t lease, Status status, bool answere
   }
 }
 
-void OpenWorks::complete_copy(Jetty& jetty, uint16_t lease) {
+void OpenWorks::complete_light(Jetty& jetty, uint16_t lease) {
   const Berth& berth = jetty.queues->jfs().berth(lease);
   if (berth.operation == Operation::atomic && berth.doubtful) [[unlikely]] {
     ++counters_.unknown;

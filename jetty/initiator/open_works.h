@@ -37,12 +37,18 @@ class OpenWorks {
   [[gnu::cold]] void give_up_rest(Jetty& jetty, uint16_t lease, Status status, Time now);
   // Ends the work.
   void finish(Jetty& jetty, uint16_t lease, Status status, bool answered, Time now);
-  // Completes a successful copy that was never added, as the Jetty has no other work: no completion
-  // has to be withheld for it.
-  void complete_copy(Jetty& jetty, uint16_t lease);
+  // Completes a successful work that was never added: no completion has to be withheld for it, and
+  // its own need not be. A copy is such a work if the Jetty has no other.
+  void complete_light(Jetty& jetty, uint16_t lease);
 
   // ---- time
 
+  // The Jetty has a new work. If its timer is armed, it fires early enough, because it then checks
+  // the oldest work.
+  void watch(Jetty& jetty, Time now) {
+    const uint32_t timer = jetties_.index_of(jetty);
+    if (!timers_.armed(timer)) timers_.arm(timer, now + jetty.timeouts.operation);
+  }
   // The works of this Jetty are due at this time at the latest, or exactly then.
   void look_no_later(Jetty& jetty, Time at) { timers_.arm_no_later(jetties_.index_of(jetty), at); }
   void look_at(Jetty& jetty, Time at) { timers_.arm(jetties_.index_of(jetty), at); }

@@ -27,7 +27,7 @@ bool asks_to_wait(const Atah& answer) {
 }  // namespace
 
 Responses::Responses(const InitiatorCommon& common, const SliceEvents::Uses& uses,
-                     SliceEvents& events)
+                     SliceEvents& events, LightWorks& lights)
     : peers_(common.peers),
       counters_(common.counters),
       flows_(uses.flows),
@@ -35,7 +35,8 @@ Responses::Responses(const InitiatorCommon& common, const SliceEvents::Uses& use
       offers_(uses.offers),
       order_(uses.order),
       works_(uses.works),
-      events_(events) {}
+      events_(events),
+      lights_(lights) {}
 
 void Responses::handle(PeerId peer, const ParsedResponse& response, Time now) {
   Flow* const flow = flows_.find(peer, response.headers.base.rc_id);
@@ -59,6 +60,8 @@ void Responses::handle_answer(Flow& flow, const Atah& answer, Time now) {
     ++counters_.malformed;
     return;
   }
+  if (success && lights_.end_executed(flow, first, last, now)) return;
+  if (!success && flow.jetty != Flow::none) lights_.record(flows_.jetty_of(flow), now);
   bool found = success && end_executed(flow, first, last, now) > 0;
   for (uint32_t i = flow.first_slice; i != Slice::none && slices_.at(i).tassn <= last;) {
     Slice& slice = slices_.at(i);

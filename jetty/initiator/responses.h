@@ -1,5 +1,6 @@
 #pragma once
 
+#include "jetty/initiator/light_works.h"
 #include "jetty/initiator/slice_events.h"
 #include "wire/ta_chain.h"
 
@@ -10,7 +11,8 @@ namespace urma::jetty {
 // runs the engine calls it.
 class Responses {
  public:
-  Responses(const InitiatorCommon& common, const SliceEvents::Uses& uses, SliceEvents& events);
+  Responses(const InitiatorCommon& common, const SliceEvents::Uses& uses, SliceEvents& events,
+            LightWorks& lights);
 
   void handle(PeerId peer, const ParsedResponse& response, Time now);
 
@@ -32,6 +34,7 @@ class Responses {
   WorkOrder& order_;
   OpenWorks& works_;
   SliceEvents& events_;
+  LightWorks& lights_;
 };
 
 }  // namespace urma::jetty
