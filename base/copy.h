@@ -21,8 +21,13 @@ inline void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
   struct Sixteen {
     std::byte bytes[16];
   };
-  if (bytes > 32) {
+  struct ThirtyTwo {
+    std::byte bytes[32];
+  };
+  if (bytes > 64) {
     std::memcpy(to, from, bytes);
+  } else if (bytes >= 32) {
+    both_ends(ThirtyTwo{});
   } else if (bytes >= 16) {
     both_ends(Sixteen{});
   } else if (bytes >= 8) {

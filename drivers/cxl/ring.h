@@ -87,7 +87,7 @@ class RingWriter {
       marked_->remove(next_.line + 1, ring_lines - next_.line - 1);
     }
     next_ = begun_.end;
-    own_ahead();
+    own_ahead(1);
   }
   bool write(const TxFrame& frame, uint32_t message_bytes) {
     std::byte* const content = begin(message_bytes);
@@ -110,7 +110,7 @@ class RingWriter {
     const uint32_t lines = lines_of(message_bytes);
     marked_->remove(next_.line + 1, lines - 1);
     next_ = planned_ = {next_.lines + lines, next_.line + lines, next_.lap};
-    own_ahead();
+    own_ahead(lines);
     prepare_line();
   }
 
@@ -144,10 +144,11 @@ class RingWriter {
   // The cache lines of the next messages still belong to the reader's processor. If each were
   // requested only when it is written, it would delay all stores behind it, and a series of small
   // messages would take a third longer.
-  void own_ahead() const {
+  void own_ahead(uint32_t lines) const {
     constexpr uint32_t lines_ahead = 8;
-    const uint32_t line = next_.line + lines_ahead;
-    prefetch_to_write(&ring_->lines[line < ring_lines ? line : line - ring_lines]);
+    for (uint32_t line = next_.line + lines_ahead; lines > 0; --lines, --line) {
+      prefetch_to_write(&ring_->lines[line < ring_lines ? line : line - ring_lines]);
+    }
   }
   // The mark behind the message must have been written before.
   void prepare_line() {
@@ -213,6 +214,8 @@ class RingReader {
     if (broken_) return nullptr;
     const std::byte* const content = ring_->lines[line_].content;
     if (caches_ != nullptr) caches_->refresh(content, bytes);
+    // The headers are read first; meanwhile the rest of a short message comes.
+    if (lines == 2) prefetch_to_read(&ring_->lines[line_ + 1]);
     next_ += lines;
     line_ += lines;
     if (line_ == ring_lines) {
