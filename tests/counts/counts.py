@@ -4,7 +4,7 @@
     tests/counts/counts.py PROGRAM            against tests/counts/counts.txt: a test
     tests/counts/counts.py --record PROGRAM   records the present counts
 
-PROGRAM is build/dev/tests/counts/counted."""
+PROGRAM is build/counts/tests/counts/counted."""
 
 import argparse
 import os
