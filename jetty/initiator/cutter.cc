@@ -24,7 +24,8 @@ Cutter::Cutter(const InitiatorCommon& common, const Uses& uses)
       order_(uses.parts.order),
       works_(uses.parts.works),
       events_(uses.events),
-      copier_(uses.copier) {}
+      copier_(uses.copier),
+      lights_(uses.lights) {}
 
 bool Cutter::cut(uint32_t budget, Time now) {
   bool any = false;
@@ -41,6 +42,8 @@ bool Cutter::cut(uint32_t budget, Time now) {
     if (flow.to_reoffer) offers_.offer_delayed(flow, peer, now);
     if (flow.jetty == Flow::none) continue;
     Jetty& jetty = flows_.jetty_of(flow);
+    // Their TASSNs are not the newest any more.
+    if (flow.first_to_cut != Queues::none) lights_.record(jetty, now);
     Cut result = Cut::done;
     while (budget > 0 && flow.first_to_cut != Queues::none && result == Cut::done) {
       const uint64_t before = counters_.copied_bytes;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "jetty/initiator/copier.h"
+#include "jetty/initiator/light_works.h"
 #include "jetty/initiator/slice_events.h"
 #include "transport/upper.h"
 
@@ -26,6 +27,7 @@ class Cutter {
     SliceEvents::Uses parts;
     SliceEvents& events;
     Copier& copier;
+    LightWorks& lights;
   };
   Cutter(const InitiatorCommon& common, const Uses& uses);
 
@@ -68,6 +70,7 @@ class Cutter {
   OpenWorks& works_;
   SliceEvents& events_;
   Copier& copier_;
+  LightWorks& lights_;
 };
 
 }  // namespace urma::jetty

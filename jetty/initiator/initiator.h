@@ -114,7 +114,7 @@ class Initiator {
   LightWorks lights_{common_, flows_, slices_, offers_, works_};
   Copier copier_{counters_};
   CopiedWorks copied_{common_, flows_, works_, copier_};
-  Cutter cutter_{common_, {parts_, events_, copier_}};
+  Cutter cutter_{common_, {parts_, events_, copier_, lights_}};
   Responses responses_{common_, parts_, events_, lights_};
   Withdrawals withdrawals_{common_, flows_, slices_, works_, events_};
   DatagramWorks datagrams_{common_, works_};

@@ -45,7 +45,7 @@ class DirectChannel final : public transport::Channel {
   std::vector<transport::SliceRef> offered;
 
  private:
-  const transport::Facts facts_{.packet_bytes = 1024, .tassn_window = window, .reads = 4};
+  const transport::Facts facts_{.packet_bytes = 65536, .tassn_window = window, .reads = 4};
 };
 
 class DirectPeer final : public transport::Channels {
@@ -99,12 +99,20 @@ class End {
   }
   void post(bool signalled, size_t bytes) {
     const RemoteJetty to{.peer = peer, .id = JettyId(3), .token = TokenValue(5)};
-    Work work = send(std::span(data_).first(bytes), to).tag(++posted_);
+    Work work = send(std::span(data_).first(bytes), to);
     if (!signalled) work.unsignalled();
-    if (queues_->post({&work, 1}) == 0) --posted_;
-    transactions_.initiator().take(*jetty_, berths, now_);
-    if (recorded_) transactions_.initiator().flush_memory(nullptr, 0, now_);
-    pass();
+    post(work);
+  }
+  // A write of two slices, of which the second one has the immediate and waits for the first one.
+  void post_notifying() {
+    const RemoteSegment segment{.peer = peer,
+                                .address = 0,
+                                .bytes = data_.size(),
+                                .token_id = TokenId(1),
+                                .token = TokenValue(1),
+                                .rights = Rights::write};
+    const RemoteJetty to{.peer = peer, .id = JettyId(3), .token = TokenValue(5)};
+    post(write(data_, segment).to(to).immediate(9));
   }
   // The peer answers `count` slices from this TASSN on.
   void answer(uint32_t tassn, uint32_t count, Response status, uint8_t info) {
@@ -149,6 +157,13 @@ class End {
   uint64_t posted() const { return posted_; }
 
  private:
+  void post(Work work) {
+    work.tag(++posted_);
+    if (queues_->post({&work, 1}) == 0) --posted_;
+    transactions_.initiator().take(*jetty_, berths, now_);
+    if (recorded_) transactions_.initiator().flush_memory(nullptr, 0, now_);
+    pass();
+  }
   // Cuts works that wait, and writes the packets that the channel would ask for.
   void pass() {
     transactions_.initiator().cut(64, now_);
@@ -186,7 +201,7 @@ class End {
       1};
   std::shared_ptr<jetty::Queues> queues_ = jetty::Queues::with_own_jfc(berths, 0, 0);
   jetty::Jetty* jetty_ = nullptr;
-  std::array<std::byte, 5000> data_{};
+  std::vector<std::byte> data_ = std::vector<std::byte>(70'000);
   std::vector<std::vector<std::byte>> sent_;
   uint32_t given_ = 0;  // TASSNs
   uint32_t next_answered_ = 0;
@@ -196,10 +211,11 @@ class End {
 enum class Happens : uint8_t {
   post,
   post_unsignalled,
-  post_large,   // which is offered to the channel
-  answer_one,   // the next slice was executed
-  answer_two,   // the next two were
-  answer_late,  // the one after the next was
+  post_large,      // which is offered to the channel
+  post_notifying,  // a slice of which waits for another one
+  answer_one,      // the next slice was executed
+  answer_two,      // the next two were
+  answer_late,     // the one after the next was
   not_ready,
   refuse,
   flush,
@@ -221,6 +237,8 @@ void happen(End& end, Happens what) {
       return end.post(false, 8);
     case Happens::post_large:
       return end.post(true, 5000);
+    case Happens::post_notifying:
+      return end.post_notifying();
     case Happens::answer_one:
       return end.answer(next, 1, Response::success, 0);
     case Happens::answer_two:
@@ -319,7 +337,7 @@ TEST_CASE("light works end as recorded ones do, after long random histories") {
     Both both;
     for (int i = 0; i < 24; ++i) {
       const bool posts = prng.below(2) == 0;
-      both.happen(static_cast<Happens>(posts ? prng.below(3) : prng.below(kinds)));
+      both.happen(static_cast<Happens>(posts ? prng.below(4) : prng.below(kinds)));
     }
     both.end();
   }
