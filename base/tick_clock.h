@@ -8,9 +8,10 @@ namespace urma {
 
 // The machine's monotonic clock, for a reader that needs the time more often than it may take 27
 // ns. Between two readings of the clock, which are at most 100 us apart, it adds the ticks of the
-// processor's counter, so the time differs from that of the clock by less than a microsecond; it
-// never goes back. On a processor without such a counter it reads the clock each time. Used by one
-// thread at a time.
+// processor's counter, so the time differs from that of the clock by less than 10 us. If the
+// counters of two processors differ, and the thread moves from one to the other, it may be 100 us
+// ahead, or stand still for so long; it never goes back. On a processor without such a counter it
+// reads the clock each time. Used by one thread at a time.
 class TickClock {
  public:
   // The first object of the process takes 1 ms (Ticks).

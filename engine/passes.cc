@@ -73,6 +73,7 @@ bool Passes::run_pass(const jetty::Jfc* polled, Stages stages) {
   if (engine_.left_rest() && next_pass_is_sure()) {
     expects_post_.store(true, std::memory_order_relaxed);
     rouse_ = engine_.take_kick();
+    next_deadline_ = now;
     stages.ended(Stage::finish);
     return true;
   }
@@ -142,7 +143,7 @@ void Passes::plan_copies(Time machine) {
 // and deadlines need; if there is none, a post does.
 bool Passes::pass_may_wait() {
   if (clock_ != nullptr) return clock_->now() == ran_at_;
-  return !unattended_ || machine_clock_.now() - ran_at_ < unattended_wait;
+  return !unattended_ || machine_clock_->now() - ran_at_ < unattended_wait;
 }
 
 // These works wait for no peer and no time. A report that is planned counts them.
@@ -177,7 +178,7 @@ bool Passes::send_ahead(uint32_t jetty, const Keeper& keeper) {
   bool rouse = false;
   if (sent) {
     const Time machine = machine_time();
-    const Time now = time_.advance(machine, next_deadline_);
+    const Time now = next_deadline_ = time_.advance(machine, next_deadline_);
     engine_.take_sent_ahead(jetty, sent, now);
     if (report_at_ == never && reporting_) report_at_ = machine + Reporter::interval;
     rouse = next_pass_is_sure() ? engine_.take_kick() : plan_next(now);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 
 #include "base/tick_clock.h"
 #include "engine/engine.h"
@@ -29,7 +30,9 @@ class Passes {
         clock_(clock),
         unattended_(inlined || clock != nullptr),
         by_clock_(clock != nullptr && !inlined),
-        arms_(engine.port().facts().arms) {}
+        arms_(engine.port().facts().arms) {
+    if (clock == nullptr) machine_clock_.emplace();
+  }
 
   // ---- before the first pass
 
@@ -85,7 +88,7 @@ class Passes {
   [[gnu::cold]] bool copy_timed(uint32_t jetty);
   Ran end_pass(bool busy);
   [[gnu::cold]] void disarm();
-  Time machine_time() { return clock_ != nullptr ? clock_->now() : machine_clock_.now(); }
+  Time machine_time() { return machine_clock_ ? machine_clock_->now() : clock_->now(); }
   bool next_pass_is_sure() const;
   bool plan_next(Time now);
   uint64_t work_done() const;
@@ -99,10 +102,10 @@ class Passes {
   const bool unattended_;  // no service thread runs a pass when the application runs none
   const bool by_clock_;    // the clock of the simulation does, when the alarm says so
   const bool arms_;
-  TickClock machine_clock_;
-  uint32_t copies_left_ = 0;  // of the budget for copies before the next pass
-  uint64_t work_done_ = 0;    // so far, at the last pass
-  Time ran_at_{};             // the last pass, in the machine's time
+  std::optional<TickClock> machine_clock_;  // where there is no other clock
+  uint32_t copies_left_ = 0;                // of the budget for copies before the next pass
+  uint64_t work_done_ = 0;                  // so far, at the last pass
+  Time ran_at_{};                           // the last pass, in the machine's time
   EngineTime time_;
   Time next_deadline_ = never;  // engine time
   // When the next report is due, in the machine's time; `never` if nothing has changed since the

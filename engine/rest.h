@@ -53,11 +53,13 @@ class Rest {
   }
   bool left() const { return left_; }
   // The next pass begins, and has received something or not: plans now, if there was no rest.
-  void take_up(Time now, bool received) {
-    if (!left_) return;
+  // Returns whether it has planned.
+  bool take_up(Time now, bool received) {
+    if (!left_) return false;
     left_ = false;
     const bool rests = !received && !goes_on() && parts_.transactions.initiator().active() == 0;
     if (rests) until_ = due(now);
+    return rests;
   }
   // A pass has come to its end. Returns whether there is more to do at once; `busy`: so it seems.
   bool plan(Time now, bool busy) {

@@ -77,7 +77,7 @@ struct Flow {
   Tassn next_tassn = Tassn::first(0);  // of the next slice that is cut
   uint32_t first_slice = Slice::none;  // oldest outstanding, tombstones included
   uint32_t last_slice = Slice::none;   // newest outstanding
-  LightRun light;                      // works after all slices
+  LightRun light;                      // works, whose TASSNs are the newest
   uint32_t offered_cost = 0;  // cost of the slices of which the channel has not pulled all packets
   uint32_t works = 0;         // so far
   // When an answer last ended a work, and the number of that work: progress of all later works.

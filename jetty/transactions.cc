@@ -62,8 +62,10 @@ void Transactions::accept(std::span<const transport::Received> packets, Time now
       target_.handle_datagram(packet, now);
       continue;
     }
+    // A packet whose head was copied has been tried by `accept_expected`, where it lies.
+    const bool untried = packet.head.data() == packet.bytes.data();
     const bool whole = packet.last && !packet.withdrawn;
-    if (whole && target_.handle_expected(packet.peer, packet.bytes, now)) continue;
+    if (untried && whole && target_.handle_expected(packet.peer, packet.bytes, now)) continue;
     if (packet.withdrawn) {
       target_.handle_filler(packet, now);
       continue;

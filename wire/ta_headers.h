@@ -66,9 +66,10 @@ struct Btah {
   static uint32_t tassn_of(uint64_t word) { return static_cast<uint16_t>(word >> 32); }
   static bool solicited_of(uint64_t word) { return (word & Field<37, 1>::in_word) != 0; }
   static uint32_t rc_id_of(uint64_t word) { return word & Field<44, 20>::mask; }
-  static uint64_t with_next_tassn(uint64_t word) {
-    constexpr uint64_t bits = Field<16, 16>::in_word;
-    return (word & ~bits) | ((word + (uint64_t{1} << Field<16, 16>::shift)) & bits);
+  // Returns the fixed bits of the word of a message with a token.
+  static uint64_t message_word(uint32_t tassn, uint32_t rc_id) {
+    static const uint64_t flags = Btah{.token_present = true, .target_present = true}.word();
+    return flags | uint64_t{tassn} << Field<16, 16>::shift | rc_id;
   }
 };
 

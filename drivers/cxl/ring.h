@@ -33,6 +33,9 @@ class MarkedLines {
   std::array<uint64_t, ring_lines / 64> words_;
 };
 
+static_assert(lines_of(NextLine::short_bytes) == 1 && lines_of(NextLine::short_bytes + 1) == 2);
+static_assert(lines_of(NextLine::long_bytes) == 2 && lines_of(NextLine::long_bytes + 1) == 3);
+
 // The sending end of a ring. Its own position in the ring is private; of the other end it reads one
 // number, and only when the ring seems to be full.
 class RingWriter {
@@ -109,7 +112,11 @@ class RingWriter {
   void sent_line(uint32_t message_bytes) {
     const uint32_t lines = lines_of(message_bytes);
     marked_->remove(next_.line + 1, lines - 1);
-    next_ = planned_ = {next_.lines + lines, next_.line + lines, next_.lap};
+    // Member by member: a load of both words of a position waits until the stores of each have left
+    // the processor's store buffer, and these are behind the mark, whose line is the reader's.
+    planned_.lines = next_.lines += lines;
+    planned_.line = next_.line += lines;
+    planned_.lap = next_.lap;
     own_ahead(lines);
     prepare_line();
   }

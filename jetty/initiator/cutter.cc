@@ -196,7 +196,7 @@ DoneAhead Cutter::cut_ahead(const Jetty& jetty) {
           .sent = !over && write_at_once(*flow, jetty, lease, copied, peer)};
 }
 
-bool Cutter::send_ahead(const Jetty& jetty) {
+bool Cutter::send_light(const Jetty& jetty) {
   const Flow* const flow = flow_ahead(jetty);
   if (flow == nullptr) return false;
   const Jfs& jfs = jetty.queues->jfs();

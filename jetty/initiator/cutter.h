@@ -42,7 +42,7 @@ class Cutter {
   DoneAhead cut_ahead(const Jetty& jetty);
   // Sends the posted work that will be taken next, if no work must precede it and it is sent in one
   // packet, without a copy. Returns whether it did; if not, it has done nothing.
-  bool send_ahead(const Jetty& jetty);
+  bool send_light(const Jetty& jetty);
   // Writes a packet that the channel asks for.
   void write(transport::PacketSlot& packet);
 

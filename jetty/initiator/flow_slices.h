@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/assert.h"
 #include "base/slab.h"
 #include "jetty/initiator/flows.h"
 
@@ -38,7 +39,10 @@ class FlowSlices {
   void discard(Slice& slice) { slices_.destroy(&slice); }
   // Appends the slice to the flow's list, and gives it the next TASSN. That happens when a channel
   // has accepted the slice, not when it is cut.
-  void append(Flow& flow, Slice& slice) { append(flow, slice, take_tassn(flow)); }
+  void append(Flow& flow, Slice& slice) {
+    URMA_ASSERT(flow.light.count == 0, "light works have the newest TASSNs of their flow");
+    append(flow, slice, take_tassn(flow));
+  }
   // The same for a slice that has been given the next TASSN of the list before.
   void append(Flow& flow, Slice& slice, Tassn tassn);
   // Destroys the slice. Returns whether it was the oldest of its flow, so that the window of TASSNs

@@ -57,6 +57,7 @@ void Flows::detach(Jetty& jetty) {
   for (uint32_t i = jetty.first_flow; i != Flow::none;) {
     Flow& flow = flows_.at(i);
     i = flow.next_of_jetty;
+    URMA_ASSERT(flow.light.count == 0, "a Jetty is destroyed only after its works have ended");
     flow.jetty = flow.next_of_jetty = Flow::none;
   }
   jetty.first_flow = Flow::none;

@@ -92,7 +92,7 @@ inline bool Initiator::take_light(Jetty& jetty, const DoneAhead& before, Time no
   Flow& flow = flows_.at(jetty.first_flow);
   const Jfs& jfs = jetty.queues->jfs();
   if (!lights_.takes(jetty, flow, jfs.berth(jfs.next_posted()))) return false;
-  if (!before.sent && !cutter_.send_ahead(jetty)) return false;
+  if (!before.sent && !cutter_.send_light(jetty)) return false;
   lights_.add(flow, jetty, now);
   return true;
 }

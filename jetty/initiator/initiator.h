@@ -30,9 +30,9 @@ class Initiator {
 
   // ---- from the application
 
-  // Sends or copies the work that was just posted before the work is recorded, if it is small and
-  // no other work must precede it. If this did anything, `take` must follow, which records the work
-  // while the packet is on its way.
+  // Sends or copies the work that was just posted before anything is noted of it, if it is small
+  // and no other work must precede it. If this did anything, `take` must follow, which notes the
+  // work while the packet is on its way.
   DoneAhead send_ahead(const Jetty& jetty) { return cutter_.cut_ahead(jetty); }
   // Copies posted works of one slice each to or from mapped memory and completes them, as
   // CopiedWorks. Copies nothing if a pass is needed for that, because the state of the peer is not

@@ -10,8 +10,9 @@ namespace urma::jetty {
 // in order and say "executed", the works end in order. They are consecutive in their Jetty's send
 // queue, in post order, and have consecutive TASSNs, the newest ones of their flow. Whatever else
 // happens to the Jetty, its flow, or its peer, must first call `record`: then they are open works
-// with slices, as if they never had been light. The Initiator owns it; only the thread that runs
-// the engine calls it.
+// with slices, as if they never had been light. That costs what recording them at once would cost,
+// so a Jetty gains nothing that uses several peers in turn, or mixes its messages with writes. The
+// Initiator owns it; only the thread that runs the engine calls it.
 class LightWorks {
  public:
   LightWorks(const InitiatorCommon& common, Flows& flows, FlowSlices& slices, Offers& offers,

@@ -13,15 +13,15 @@ Datagrams::Outcome Datagrams::handle(const transport::Received& packet, Time now
   if (!understood || data.size() > transport::most_datagram_bytes) return Outcome::malformed;
   if (ignores(packet.peer, now)) return Outcome::ignored;
   Jetty* const jetty = executor_.target(headers.target, TokenValue(headers.token.token));
-  const bool delivered =
-      jetty != nullptr && executor_.deliver(*jetty,
-                                            {.from = packet.peer,
-                                             .from_jetty = JettyId(headers.base.rc_id),
-                                             .solicited = headers.base.solicited,
-                                             .with_immediate = headers.with_immediate,
-                                             .immediate = headers.immediate.immediate,
-                                             .bytes = static_cast<uint32_t>(data.size())},
-                                            data.data());
+  const bool delivered = jetty != nullptr && !jetty->receives_from &&
+                         executor_.deliver(*jetty, *jetty,
+                                           {.from = packet.peer,
+                                            .from_jetty = JettyId(headers.base.rc_id),
+                                            .solicited = headers.base.solicited,
+                                            .with_immediate = headers.with_immediate,
+                                            .immediate = headers.immediate.immediate,
+                                            .bytes = static_cast<uint32_t>(data.size())},
+                                           data.data());
   if (delivered) return Outcome::delivered;
   return deliver_slowly(packet, headers, data, now);
 }

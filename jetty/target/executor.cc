@@ -74,37 +74,39 @@ bool Executor::finish(Assembly& assembly, const TaRequest& request) {
   return false;
 }
 
-bool Executor::deliver(Jetty& to, const Message& message, const std::byte* data) {
-  if (to.receives_from || to.recycled_count > 0) return false;
-  Jfr& jfr = to.queues->jfr();
+bool Executor::deliver(const Jetty& to, Jetty& receiver, const Message& message,
+                       const std::byte* data) {
+  if (receiver.recycled_count > 0) return false;
+  Jfr& jfr = receiver.queues->jfr();
   if (jfr.waiting() == 0) return false;
   const uint16_t lease = jfr.next_posted();
   const ReceiveSlot& slot = jfr.slot(lease);
   if (slot.piece_count > 1 || message.bytes > slot.bytes) return false;
   jfr.take_posted();
   copy_bytes(const_cast<std::byte*>(slot.piece.data), data, message.bytes);
-  complete(to, message, slot.tag, lease);
+  complete(to, receiver, message, slot.tag, lease);
   return true;
 }
 
-bool Executor::deliver(Jetty& to, const Message& message, const Maetah& memory, TokenValue token,
-                       std::span<const std::byte> data) {
-  if (to.receives_from || memory.length != data.size()) return false;
-  const Jfr& jfr = to.queues->jfr();
-  if (to.immediates_raised - jfr.immediates_polled() >= jfr.count()) return false;
+bool Executor::deliver(const Jetty& to, Jetty& receiver, const Message& message,
+                       const Maetah& memory, TokenValue token, std::span<const std::byte> data) {
+  if (memory.length != data.size()) return false;
+  const Jfr& jfr = receiver.queues->jfr();
+  if (receiver.immediates_raised - jfr.immediates_polled() >= jfr.count()) return false;
   if (!data.empty()) {
     const auto place = segments_.access(TokenId(memory.token_id), token, memory.address,
                                         data.size(), Rights::write);
     if (place.at == nullptr || place.guarded) return false;
     copy_bytes(place.at, data.data(), data.size());
   }
-  ++to.immediates_raised;
-  complete(to, message, 0, Queues::none);
+  ++receiver.immediates_raised;
+  complete(to, receiver, message, 0, Queues::none);
   return true;
 }
 
-inline void Executor::complete(Jetty& to, const Message& message, uint64_t tag, uint16_t lease) {
-  jetties_.complete(to,
+inline void Executor::complete(const Jetty& to, Jetty& receiver, const Message& message,
+                               uint64_t tag, uint16_t lease) {
+  jetties_.complete(receiver,
                     {.status = Status::ok,
                      .operation = Operation::receive,
                      .with_immediate = message.with_immediate,

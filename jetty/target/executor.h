@@ -35,13 +35,16 @@ class Executor {
     uint64_t immediate = 0;
     uint32_t bytes = 0;  // of the data; of the whole work, if it is a write
   };
-  // Executes a message, if its target has a buffer of one piece for it. Returns false, and has no
-  // effect, if there is no such buffer. `data` has `message.bytes`.
-  bool deliver(Jetty& to, const Message& message, const std::byte* data);
+  // Executes a message to the Jetty `to`, if the receiver has a buffer of one piece for it. Returns
+  // false, and has no effect, if there is no such buffer. `receiver`: whose receives it takes, the
+  // Jetty itself or its JFR. `data` has `message.bytes`.
+  bool deliver(const Jetty& to, Jetty& receiver, const Message& message, const std::byte* data);
   // The same for a write with an immediate. `memory` and `token` say where its data, which may be
   // empty, is written to.
-  bool deliver(Jetty& to, const Message& message, const Maetah& memory, TokenValue token,
-               std::span<const std::byte> data);
+  bool deliver(const Jetty& to, Jetty& receiver, const Message& message, const Maetah& memory,
+               TokenValue token, std::span<const std::byte> data);
+  // Returns whose receives are taken by messages to this Jetty, or null if its JFR is destroyed.
+  Jetty* receiver(Jetty& jetty) { return jetties_.receiver(jetty); }
 
   // Takes the receive slot or permit that the slice needs, or sets the verdict that says why not.
   void begin(Assembly& assembly, const TaRequest& request);
@@ -84,7 +87,8 @@ class Executor {
   bool finish_immediate(Assembly& assembly);
   bool finish_notify(Assembly& assembly, const TaRequest& request);
 
-  void complete(Jetty& to, const Message& message, uint64_t tag, uint16_t lease);
+  void complete(const Jetty& to, Jetty& receiver, const Message& message, uint64_t tag,
+                uint16_t lease);
   bool shows_token(const TaRequest& request) const;
   bool put(const memseg::SegmentTable::Access& to, std::span<const std::byte> data) const;
   Jetty* receiver(Assembly& assembly, Jetty* target);

@@ -63,13 +63,15 @@ bool Target::admits(const transport::Received& packet, size_t waiting) {
 bool Target::handle_expected(PeerId from, std::span<const std::byte> packet, Time now) {
   if (packet.size() < Btah::size) return false;
   const uint64_t base = load_be<Btah::size>(packet.data());
-  ExpectedQueues::Queue* const queue = expected_.find(from, base);
-  if (queue == nullptr) return false;
+  const uint32_t rc_id = Btah::rc_id_of(base);
+  ExecutionRecord* const record = records_.find(from, rc_id);
+  if (record == nullptr) return false;
+  const uint64_t expected = Btah::message_word((record->newest() + 1).wire(), rc_id);
   const PeerState& peer = peers_.at(from);
-  const bool usual = peer.assemblies == 0 && now >= peer.ignored_until &&
-                     queue->record->context == Sequences::none && has_room(peer, 0);
-  if (!usual) [[unlikely]]
-    return false;
+  const bool usual = (base & Btah::fixed_bits) == expected && peer.assemblies == 0 &&
+                     now >= peer.ignored_until && record->context == Sequences::none &&
+                     has_room(peer, 0);
+  if (!usual) return false;
   bool delivered = false;
   switch (Btah::opcode_of(base)) {
     case TaOpcode::send:
@@ -85,10 +87,10 @@ bool Target::handle_expected(PeerId from, std::span<const std::byte> packet, Tim
       break;
   }
   if (!delivered) return false;
-  ExpectedQueues::advance(*queue);
+  record->execute_next();
   ++counters_.executed;
   answers_.add({.peer = from,
-                .rc_id = Btah::rc_id_of(base),
+                .rc_id = rc_id,
                 .tassn = Btah::tassn_of(base),
                 .status = Response::success,
                 .notified = true},
@@ -113,13 +115,14 @@ inline bool Target::deliver(PeerId from, uint64_t base, std::span<const std::byt
                             .bytes = static_cast<uint32_t>(data.size())};
   const uint32_t token = info.to_memory ? headers.immediate.token : headers.token.token;
   Jetty* const jetty = executor_.target(headers.target, TokenValue(token));
-  if (jetty == nullptr) return false;
+  Jetty* const receiver = jetty == nullptr ? nullptr : executor_.receiver(*jetty);
+  if (receiver == nullptr) return false;
   if constexpr (info.to_memory) {
     message.bytes = headers.immediate.message_length;
-    return executor_.deliver(*jetty, message, headers.memory, TokenValue(headers.token.token),
-                             data);
+    return executor_.deliver(*jetty, *receiver, message, headers.memory,
+                             TokenValue(headers.token.token), data);
   } else {
-    return headers.offset.kib == 0 && executor_.deliver(*jetty, message, data.data());
+    return headers.offset.kib == 0 && executor_.deliver(*jetty, *receiver, message, data.data());
   }
 }
 
@@ -277,7 +280,6 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
     case Verdict::run:
       ++counters_.executed;
       if (assembly.record != nullptr) assembly.record->set(assembly.number, Mark::executed);
-      expect_next(assembly);
       return answer_executed(assembly, notified, now);
     case Verdict::executed:
       return answer_executed(assembly, false, now);
@@ -403,14 +405,6 @@ void Target::handle_filler(const transport::Received& packet, Time now) {
   }
   answers_.add(answer, now);
   pass_over(*record, tassn, now);
-}
-
-// The queue may repeat such messages. The next one is expected if this one is the newest.
-void Target::expect_next(const Assembly& assembly) {
-  ExecutionRecord* const record = assembly.record;
-  const bool message = assembly.info->to_jetty && assembly.needed == 1;
-  if (!message || record == nullptr || !(record->newest() == assembly.number)) return;
-  expected_.expect(assembly.peer, assembly.rc_id, *record);
 }
 
 // ---- the answer of a slice

@@ -6,7 +6,6 @@
 #include "jetty/target/datagrams.h"
 #include "jetty/target/execution_record.h"
 #include "jetty/target/executor.h"
-#include "jetty/target/expected_queues.h"
 #include "jetty/target/fetched_values.h"
 #include "jetty/target/refusals.h"
 #include "jetty/target/sequences.h"
@@ -51,8 +50,8 @@ class Target {
   // Returns whether there is room for this packet after `waiting` others.
   bool admits(const transport::Received& packet, size_t waiting);
   // The fast path for the most frequent packet: a message, or a write with an immediate, that
-  // consists of one packet, is the next slice of a queue of which another one was handled before,
-  // and is for a Jetty that can take it. As PacketSink::accept_expected.
+  // consists of one packet, is the next slice of a queue that has a record, and is for a Jetty that
+  // can take it. As PacketSink::accept_expected.
   bool handle_expected(PeerId from, std::span<const std::byte> packet, Time now);
   void handle_request(const transport::Received& packet, const ParsedRequest& request, Time now);
   // Handles a message that is not answered.
@@ -90,7 +89,6 @@ class Target {
   void start(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
   void take(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
   void finish(Assembly& assembly, const TaRequest& request, Time now);
-  void expect_next(const Assembly& assembly);
 
   // The answer of a slice.
   void answer(const Assembly& assembly, Response status, uint8_t info, Time now);
@@ -112,7 +110,6 @@ class Target {
   Executor executor_;
   Answers answers_;
   ExecutionRecords records_;
-  ExpectedQueues expected_;
   FetchedValues fetched_;
   Assemblies assemblies_;
   Sequences sequences_;

@@ -8,9 +8,13 @@ namespace {
 
 // Two devices over a window, run only by the threads that poll them.
 struct PolledPair {
+  explicit PolledPair(Duration operation_timeout = 2s)
+      : options{.threads = Threads::inlined, .operation_timeout = operation_timeout} {}
+
   Medium medium{"cxl:"};
-  Side left = Side::open(medium.text(), {.threads = Threads::inlined});
-  Side right = Side::open(medium.text(), {.threads = Threads::inlined});
+  DeviceOptions options;
+  Side left = Side::open(medium.text(), options);
+  Side right = Side::open(medium.text(), options);
   Imported to_right = left.device.import(right.line()).value();
   Imported to_left = right.device.import(left.line()).value();
   std::array<std::byte, 64> left_buffer{};
@@ -70,6 +74,33 @@ TEST_CASE("a small reply has left when post returns, and completes once when the
     }
     CHECK(ended == 1);
   }
+}
+
+// 100 ms count of a time in which no thread runs a device, also after a post that ran no pass.
+TEST_CASE("a reply that has left is not judged by the time in which no thread polled") {
+  PolledPair pair(300ms);
+  pair.ask();
+  REQUIRE(pair.left.jetty.receive(pair.left_buffer, 2));
+  REQUIRE(pair.right.jetty.post(send(bytes_like(8, 2), pair.to_left.jetty).tag(9)) == 1);
+  Completion completion;
+  Completion other;
+  // Makes the channel.
+  REQUIRE(pair.left_gets(completion, true));
+  while (pair.right.jetty.poll({&completion, 1}) == 0) (void)pair.left.jetty.poll({&other, 1});
+  REQUIRE(completion.ok());
+
+  pair.ask();
+  REQUIRE(pair.left.jetty.receive(pair.left_buffer, 2));
+  REQUIRE(pair.right.jetty.post(send(bytes_like(8, 2), pair.to_left.jetty).tag(10)) == 1);
+  std::this_thread::sleep_for(600ms);
+  for (int looks = 0; looks < 1000; ++looks) REQUIRE(pair.right.jetty.poll({&completion, 1}) == 0);
+  bool ended = false;
+  for (int looks = 0; looks < 100'000 && !ended; ++looks) {
+    (void)pair.left.jetty.poll({&other, 1});
+    ended = pair.right.jetty.poll({&completion, 1}) == 1;
+  }
+  REQUIRE(ended);
+  CHECK(completion.ok());
 }
 
 // The posting thread takes the engine token between two polls of the other thread, or finds that

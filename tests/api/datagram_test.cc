@@ -1,5 +1,7 @@
 // Unreliable messages, which are not acknowledged, over each medium.
 
+#include <time.h>
+
 #include <algorithm>
 
 #include "tests/api/helpers.h"
@@ -31,6 +33,34 @@ TEST_CASE("datagrams of all sizes arrive over each medium, without a channel") {
     CHECK(owner.device.stats().value().channels_made == channels);
     CHECK(run_one(user.jetty, send(bytes_like(buffer.size() + 1, 1), target)).status ==
           Status::bad_work);
+  }
+}
+
+Duration processor_time() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + Duration(now.tv_nsec);
+}
+
+TEST_CASE("a thread that waits after a datagram sleeps") {
+  for (const std::string_view driver : media) {
+    for (const Threads threads : {Threads::inlined, Threads::automatic}) {
+      const Medium medium(driver);
+      Side owner = Side::open(medium.text(), {.threads = threads, .observable = false});
+      Side user = Side::open(medium.text(), {}, unreliable);
+      const RemoteJetty target = user.device.import(owner.jetty.descriptor()).value().jetty;
+      std::array<std::byte, 8> buffer{};
+      REQUIRE(owner.jetty.receive(buffer, 1));
+      REQUIRE(run_one(user.jetty, send(bytes_like(8, 1), target)).ok());
+      Completion come;
+      while (owner.jetty.poll({&come, 1}) == 0) {
+      }
+      REQUIRE(come.ok());
+      const Duration before = processor_time();
+      CHECK(owner.jetty.wait(400ms).empty());
+      INFO(driver);
+      CHECK(processor_time() - before < 200ms);
+    }
   }
 }
 

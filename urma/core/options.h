@@ -76,8 +76,8 @@ struct DeviceOptions {
   // urma/observe.hpp), from a file in /dev/shm that exists until close. Simulated devices have no
   // such file.
   bool observable = true;
-  // Whether the device times the stages of its work, for Device::profile. Opening it then takes 1
-  // ms more, a post or a poll about 20 ns more, and a pass 20 to 100 ns.
+  // Whether the device times the stages of its work, for Device::profile. A post or a poll then
+  // takes about 20 ns more, and a pass 20 to 100 ns.
   bool profile = false;
   // The log of the device: its callback and limits. By default the device does not log.
   LogOptions log{};
