@@ -260,7 +260,8 @@ class Script final : public transport::Channels {
     initiator.take(*jetty_, 64, now_);
     initiator.handle_timers(now_);
     initiator.cut(64, now_);
-    transactions_->target().answers().flush(polled_, input_.chance(128), now_);
+    if (input_.chance(128)) transactions_->target().answers().note_reply(now_);
+    transactions_->target().answers().flush(polled_, now_);
     if (input_.chance(200)) initiator.settled(fill_, now_);
     transactions_->jetties().wake();
   }
