@@ -100,7 +100,7 @@ bool Engine::pass(Time now, const jetty::Jfc* polled, Stages stages) {
     rest_.leave(now);
     return true;
   }
-  planned_ = rest_.take_up(now, busy);
+  rest_.take_up(now, busy);
   // Most passes of a polling thread find nothing, and end here.
   found_nothing_ = polled != nullptr && !busy && rest_.quiet(now);
   if (found_nothing_) return false;

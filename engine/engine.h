@@ -50,14 +50,13 @@ class Engine {
   template <class Stages>
   bool pass(Time now, const jetty::Jfc* polled, Stages stages);
 
-  // Returns whether the last pass was run for an application and found and changed nothing; and
-  // `next_deadline` is what it was.
-  bool found_nothing() const { return found_nothing_ && !planned_; }
+  // Returns whether the last pass was run for an application and found and changed nothing.
+  bool found_nothing() const { return found_nothing_; }
   // Returns whether the last pass showed the application a completion.
   bool showed_completion() const { return showed_completion_; }
-  // Returns whether the last call has left the rest of a pass, if there is any, to the next one, so
-  // that the application need not wait for it.
-  bool left_rest() const { return rest_.left(); }
+  // Returns what the last pass or post has left to the next one, so that the application need not
+  // wait for it.
+  const Rest& rest() const { return rest_; }
   // Returns the time before which no pass is needed, unless something arrives or is posted.
   Time next_deadline() const;
   // Returns whether something was posted or commanded since the last pass. Called by any thread
@@ -167,7 +166,6 @@ class Engine {
   Time passed_at_{};  // the time of the last pass that was not cut short
   bool received_last_ = false;
   bool found_nothing_ = false;
-  bool planned_ = false;  // the last pass found nothing, and planned what the one before had left
   bool showed_completion_ = false;
   bool kick_ = false;
   uint64_t passes_ = 0;

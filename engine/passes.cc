@@ -70,7 +70,7 @@ bool Passes::run_pass(const jetty::Jfc* polled, Stages stages) {
   const bool busy = engine_.pass<Stages>(now, polled, stages);
   if (polled != nullptr) polled_at_.store(machine, std::memory_order_relaxed);
   rouse_ = false;
-  if (engine_.left_rest() && next_pass_is_sure()) {
+  if (engine_.rest().left() && next_pass_is_sure()) {
     expects_post_.store(true, std::memory_order_relaxed);
     rouse_ = engine_.take_kick();
     next_deadline_ = now;
@@ -87,7 +87,10 @@ bool Passes::run_pass(const jetty::Jfc* polled, Stages stages) {
     report_at_ = machine + Reporter::interval;
   }
   // An alarm in the past would let no thread sleep.
-  if (engine_.found_nothing() && !reports) {
+  if (engine_.found_nothing() && engine_.rest().planned()) next_deadline_ = engine_.next_deadline();
+  const bool alarm_stays =
+      engine_.found_nothing() && (!engine_.rest().planned() || next_pass_is_sure());
+  if (alarm_stays && !reports) {
     stages.ended(Stage::look);
     return false;
   }

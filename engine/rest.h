@@ -53,14 +53,15 @@ class Rest {
   }
   bool left() const { return left_; }
   // The next pass begins, and has received something or not: plans now, if there was no rest.
-  // Returns whether it has planned.
-  bool take_up(Time now, bool received) {
-    if (!left_) return false;
+  void take_up(Time now, bool received) {
+    planned_ = false;
+    if (!left_) return;
     left_ = false;
-    const bool rests = !received && !goes_on() && parts_.transactions.initiator().active() == 0;
-    if (rests) until_ = due(now);
-    return rests;
+    planned_ = !received && !goes_on() && parts_.transactions.initiator().active() == 0;
+    if (planned_) until_ = due(now);
   }
+  // Returns whether it has planned, so that `until` is new though the pass has found nothing.
+  bool planned() const { return planned_; }
   // A pass has come to its end. Returns whether there is more to do at once; `busy`: so it seems.
   bool plan(Time now, bool busy) {
     busy = busy || goes_on();
@@ -93,6 +94,7 @@ class Rest {
   Time until_{};
   Time timers_due_{};
   bool left_ = false;
+  bool planned_ = false;
 };
 
 }  // namespace urma::engine
