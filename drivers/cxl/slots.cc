@@ -42,7 +42,10 @@ void Slots::count_fences() {
       ++fences;
     }
   }
-  words_.store(words_.changes().fences, fences);
+  // The line is read first: the count of changes lies in it, and an old one in this processor's
+  // cache would be written back with the fences.
+  std::atomic<uint32_t>& word = words_.changes().fences;
+  if (words_.seen(word) != fences) words_.store(word, fences);
 }
 
 void Slots::end(uint32_t slot) {
