@@ -102,7 +102,7 @@ class Passes {
   const bool unattended_;  // no service thread runs a pass when the application runs none
   const bool by_clock_;    // the clock of the simulation does, when the alarm says so
   const bool arms_;
-  std::optional<TickClock> machine_clock_;  // where there is no other clock
+  std::optional<TickClock> machine_clock_;  // empty in a simulation, which has `clock_`
   uint32_t copies_left_ = 0;                // of the budget for copies before the next pass
   uint64_t work_done_ = 0;                  // so far, at the last pass
   Time ran_at_{};                           // the last pass, in the machine's time

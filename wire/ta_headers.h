@@ -62,8 +62,12 @@ struct Btah {
   // bits that neither the opcode, nor the order, nor the solicited event has.
   static constexpr uint64_t fixed_bits =
       ~(Field<0, 8>::in_word | Field<34, 2>::in_word | Field<37, 1>::in_word);
-  static TaOpcode opcode_of(uint64_t word) { return static_cast<TaOpcode>(word >> 56); }
-  static uint32_t tassn_of(uint64_t word) { return static_cast<uint16_t>(word >> 32); }
+  static TaOpcode opcode_of(uint64_t word) {
+    return static_cast<TaOpcode>(word >> Field<0, 8>::shift);
+  }
+  static uint32_t tassn_of(uint64_t word) {
+    return static_cast<uint16_t>(word >> Field<16, 16>::shift);
+  }
   static bool solicited_of(uint64_t word) { return (word & Field<37, 1>::in_word) != 0; }
   static uint32_t rc_id_of(uint64_t word) { return word & Field<44, 20>::mask; }
   // Returns the fixed bits of the word of a message with a token.

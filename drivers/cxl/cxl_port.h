@@ -15,8 +15,8 @@ namespace urma::drivers::cxl {
 // A device in a window: sends into the rings of the pairs that it is part of (Departures), and
 // receives from them (Arrivals). Looks up which rings are its own whenever a slot or ring has
 // changed its owner. Frames are received where they lie: the ring is not written over before they
-// are released. Owns the window. Only the thread that runs the engine
-// calls it, except for `open` and the destructor.
+// are released. Owns the window. Only the thread that runs the engine calls it, except for `open`
+// and the destructor.
 class CxlPort final : public PacketPort, public Ways {
  public:
   static Result<std::unique_ptr<PacketPort>> open(const WindowSettings& settings);

@@ -22,7 +22,8 @@ class Departures {
   // Returns the generation of the slot's device that the ring leads to.
   uint32_t generation(uint32_t slot) const { return outbound_[slot].to_generation; }
 
-  // ---- sending; where there is no ring, nothing is sent
+  // ---- sending. If no ring leads to the slot, `begin` returns null, and no message fits into the
+  // next line; the other functions need a ring.
 
   // As Ways.
   bool reserve(uint32_t slot, uint32_t bytes) { return outbound_[slot].ring.reserve(bytes); }
@@ -35,7 +36,8 @@ class Departures {
     ++counters_.frames_sent;
   }
   void notify();
-  // Returns false if there is no room.
+  // Writes this frame, which has `bytes`, into the ring. Returns false, and has no effect, if the
+  // ring has no room for it.
   bool write(uint32_t slot, const TxFrame& frame, uint32_t bytes);
   // Returns the lines that the receiver has taken, and whether these are all.
   uint64_t taken(uint32_t slot) { return outbound_[slot].ring.taken(); }

@@ -1,6 +1,5 @@
 #include "jetty/initiator/light_works.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"

@@ -9,9 +9,9 @@ namespace urma::jetty {
 
 // Applies events to slices: asks `step` (slice_table.h) what follows, does it, and reports the end
 // of a slice to its work. A slice is done only when no driver reads its memory any more; a number
-// that the target may still wait for is kept as a tombstone, and reported to it. It knows
-// neither answers nor why a work is cancelled. The Initiator owns it; only the thread that runs the
-// engine calls it.
+// that the target may still wait for is kept as a tombstone, and reported to it. It knows neither
+// answers nor why a work is cancelled. The Initiator owns it; only the thread that runs the engine
+// calls it.
 class SliceEvents {
  public:
   struct Uses {

@@ -38,7 +38,6 @@ class ExecutionRecord {
   // The index of the results of the queue's atomics, if it had any (AtomicResults).
   uint32_t results = none;
   // The fast path for slices that arrive in order and are executed immediately.
-  bool is_next(uint32_t wire) const { return (newest_ + 1).wire() == wire; }
   void execute_next() {
     ++newest_;
     set(newest_, Mark::executed);

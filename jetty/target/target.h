@@ -74,11 +74,12 @@ class Target {
  private:
   using Verdict = Assembly::Verdict;
 
-  // The way of a packet.
+  // Parked slices need room for their answers when their turn comes.
   bool has_room(const PeerState& peer, size_t waiting) const {
-    // Parked slices need room for their answers when their turn comes.
     return peer.answers + waiting + sequences_.parked() < answers_.room();
   }
+
+  // The way of a packet.
   template <TaOpcode opcode>
   bool deliver(PeerId from, uint64_t base, std::span<const std::byte> packet);
   void handle_further(Assembly& assembly, const transport::Received& packet,

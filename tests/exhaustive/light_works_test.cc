@@ -154,7 +154,6 @@ class End {
   uint32_t open_slices() const { return transactions_.initiator().open_slices(); }
   uint64_t unknown() const { return transactions_.initiator().counters().unknown; }
   uint32_t vacant() const { return queues_->vacant_berths(); }
-  uint64_t posted() const { return posted_; }
 
  private:
   void post(Work work) {
