@@ -94,7 +94,11 @@ TEST_CASE("a reply that has left is not judged by the time in which no thread po
   REQUIRE(pair.left.jetty.receive(pair.left_buffer, 2));
   REQUIRE(pair.right.jetty.post(send(reply, pair.to_left.jetty).tag(10)) == 1);
   std::this_thread::sleep_for(600ms);
-  for (int looks = 0; looks < 1000; ++looks) REQUIRE(pair.right.jetty.poll({&completion, 1}) == 0);
+  for (int looks = 0; looks < 1000; ++looks) {
+    const size_t come = pair.right.jetty.poll({&completion, 1});
+    CAPTURE(completion.status);
+    REQUIRE(come == 0);
+  }
   bool ended = false;
   for (int looks = 0; looks < 100'000 && !ended; ++looks) {
     (void)pair.left.jetty.poll({&other, 1});
