@@ -78,7 +78,7 @@ TEST_CASE("a small reply has left when post returns, and completes once when the
 
 // 100 ms count of a time in which no thread runs a device, also after a post that ran no pass.
 TEST_CASE("a reply that has left is not judged by the time in which no thread polled") {
-  PolledPair pair(300ms);
+  PolledPair pair(1s);
   const auto reply = bytes_like(8, 2);
   pair.ask();
   REQUIRE(pair.left.jetty.receive(pair.left_buffer, 2));
@@ -93,7 +93,7 @@ TEST_CASE("a reply that has left is not judged by the time in which no thread po
   pair.ask();
   REQUIRE(pair.left.jetty.receive(pair.left_buffer, 2));
   REQUIRE(pair.right.jetty.post(send(reply, pair.to_left.jetty).tag(10)) == 1);
-  std::this_thread::sleep_for(600ms);
+  std::this_thread::sleep_for(1300ms);
   for (int looks = 0; looks < 1000; ++looks) {
     const size_t come = pair.right.jetty.poll({&completion, 1});
     CAPTURE(completion.status);
