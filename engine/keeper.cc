@@ -50,8 +50,10 @@ void Keeper::hand_over() {
   set_timer(Duration(1));
 }
 
+// A thread that waits while the device closes comes here again and again, because no thread sleeps
+// at the descriptors then. If it set the timer each time, the timer would never fire.
 void Keeper::left_descriptors() {
-  if (timer_ >= 0 && !service_keeps()) set_timer(take_over_after);
+  if (timer_ >= 0 && !service_keeps() && !stopping()) set_timer(take_over_after);
 }
 
 void Keeper::stop() {

@@ -1,4 +1,7 @@
 #include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "base/clock.h"
@@ -245,6 +248,29 @@ TEST_CASE("on a device with one path, paths can be neither added nor removed") {
   CHECK(paths.add("udp()").status() == Status::unsupported);
   CHECK(paths.remove(facts.self).status() == Status::invalid_argument);
   CHECK(paths.endpoints() == std::vector{facts.self});
+}
+
+// Returns how many timers of this process have fired and were not read since.
+unsigned fired_timers() {
+  unsigned fired = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
+    std::ifstream info(entry.path());
+    for (std::string line; std::getline(info, line);) fired += line == "ticks: 1";
+  }
+  return fired;
+}
+
+// While a device closes, a thread of the application that waits leaves the descriptors again and
+// again. If it set the timer each time, the service thread would not end.
+TEST_CASE("the timer that ends a service thread fires though other threads leave descriptors") {
+  Parts parts(Threads::automatic);
+  REQUIRE(parts.keeper.start());
+  parts.keeper.left_descriptors();
+  REQUIRE(soon([] { return fired_timers() == 1; }));
+  parts.keeper.stop();
+  REQUIRE(soon([] { return fired_timers() == 1; }));
+  parts.keeper.left_descriptors();
+  CHECK(fired_timers() == 1);
 }
 
 }  // namespace
