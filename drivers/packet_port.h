@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -11,6 +12,7 @@
 #include "drivers/port_facts.h"
 #include "drivers/segment_memory.h"
 #include "drivers/virtual_clock.h"
+#include "urma/core/result.h"
 #include "urma/core/time.h"
 #include "wire/frame.h"
 #include "wire/ways.h"
@@ -43,6 +45,11 @@ struct PortCounters {
 class PacketPort {
  public:
   virtual ~PacketPort() = default;
+
+  // Opens another port of this device, at an address of its own, for another engine of this process
+  // (docs/architecture.md#several-engines). Not on the data path. Errors: as Driver::open;
+  // unsupported, if this medium has no such ports.
+  virtual Result<std::unique_ptr<PacketPort>> beside() { return Error{Status::unsupported, {}}; }
 
   virtual const PortFacts& facts() const = 0;
   virtual PortCounters counters() const = 0;

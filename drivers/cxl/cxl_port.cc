@@ -11,18 +11,74 @@ Ways::Shortage shortage_of(Rings::Claim claim) {
   return claim == Rings::Claim::no_memory ? Ways::Shortage::memory : Ways::Shortage::none;
 }
 
+// Lists the values that were chosen, with the source of each.
+SettingList settings_in_effect(const WindowSettings& settings, Window& window,
+                               const PortFacts& facts) {
+  const Mapping& mapping = window.mapping();
+  const SharedWords& words = mapping.words();
+  const BackingFile& file = mapping.file();
+  SettingList out = settings.options;
+  const bool named = !settings.path.empty();
+  out.push_back({"window", file.path(), named ? Origin::device_string : Origin::by_default,
+                 named ? "" : "the window of this user",
+                 "the file or device that all devices of the window map"});
+  out.push_back({"window_size", size_text(mapping.bytes()),
+                 settings.bytes != 0 ? Origin::device_string : Origin::system,
+                 settings.bytes != 0 ? "all memory was taken when it was made"
+                                     : "as it was made; memory is taken as it is used",
+                 "the size of the window, in bytes"});
+  out.push_back({"segment_memory",
+                 size_text(uint64_t{words.parts().granules} * words.parts().granule_bytes),
+                 Origin::driver, "half of a window of 8M or more",
+                 "the memory for segments that all devices of the window map, in bytes"});
+  out.push_back({"coherent", yes_or_no(words.coherent()),
+                 settings.coherent ? Origin::device_string : Origin::system,
+                 settings.coherent ? "" : "as it was made",
+                 "whether processors keep its memory coherent; if not, no segment is mapped"});
+  out.push_back({"pages", file.pages().text, Origin::system, file.pages().advice,
+                 "the pages with which the window is mapped"});
+  out.push_back({"share", window.hand_over() != nullptr ? "segment" : "window",
+                 window.hand_over() != nullptr ? Origin::device_string : Origin::by_default,
+                 window.hand_over() != nullptr ? "handed over at sockets beside the window"
+                                               : "all segments are in the window",
+                 "where segments lie: each in a file of its own, or in the window"});
+  const bool interrupts = window.slots().barriers().available();
+  out.push_back(
+      {"membarrier", yes_or_no(interrupts), Origin::system,
+       interrupts ? "" : "the kernel is too old, or a sandbox refuses it",
+       "whether the kernel interrupts copies when a segment is revoked; if it cannot do so "
+       "for all devices of the window, each copy takes a fence"});
+  out.push_back({"slot",
+                 std::to_string(window.slots().own() + 1) + " of " + std::to_string(slot_count),
+                 Origin::drawn, "the first slot that was free",
+                 "the slot of the window that this device has"});
+  out.push_back({"rings", std::to_string(words.parts().rings), Origin::driver,
+                 "follows from the size",
+                 "how many rings the window has; each carries packets from one device to another"});
+  out.push_back({"address", to_string(facts.self), Origin::driver,
+                 "from the window's number and the slot", "where peers reach this device"});
+  out.push_back(
+      {"eid", to_string(facts.eid), Origin::driver, "the address", "the identity of the device"});
+  out.push_back({"mtu", size_text(facts.mtu), Origin::driver, "a slice is one packet",
+                 "largest payload of a packet, in bytes"});
+  out.push_back({"receive_buffer", size_text(facts.buffer_bytes), Origin::driver, "a ring",
+                 "the most bytes from one peer that wait for this device"});
+  return out;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<PacketPort>> CxlPort::open(const WindowSettings& settings) {
   Result<std::unique_ptr<Window>> window = Window::open(settings);
   if (!window) return window.error();
-  const Result<uint32_t> slot = (*window)->join();
+  const Result<uint32_t> slot = (*window)->join(settings.first);
   if (!slot) return slot.error();
   return std::unique_ptr<PacketPort>(new CxlPort(std::move(*window), *slot, settings));
 }
 
 CxlPort::CxlPort(std::unique_ptr<Window> window, uint32_t slot, const WindowSettings& settings)
-    : window_(std::move(window)),
+    : settings_(settings),
+      window_(std::move(window)),
       mapping_(window_->mapping()),
       words_(mapping_.words()),
       handed_over_(window_->handed_over()),
@@ -53,58 +109,20 @@ CxlPort::CxlPort(std::unique_ptr<Window> window, uint32_t slot, const WindowSett
                        (pages.advice.empty() ? "" : " (" + pages.advice + ")") +
                        (words_.coherent() ? "" : ", not coherent") +
                        (window_->hand_over() != nullptr ? ", segments handed over" : "");
-  state_settings(settings);
+  facts_.settings = settings_in_effect(settings, *window_, facts_);
 }
 
-// Lists the values that were chosen, with the source of each.
-void CxlPort::state_settings(const WindowSettings& settings) {
-  const BackingFile& file = mapping_.file();
-  SettingList& out = facts_.settings;
-  out = settings.options;
-  const bool named = !settings.path.empty();
-  out.push_back({"window", file.path(), named ? Origin::device_string : Origin::by_default,
-                 named ? "" : "the window of this user",
-                 "the file or device that all devices of the window map"});
-  out.push_back({"window_size", size_text(mapping_.bytes()),
-                 settings.bytes != 0 ? Origin::device_string : Origin::system,
-                 settings.bytes != 0 ? "all memory was taken when it was made"
-                                     : "as it was made; memory is taken as it is used",
-                 "the size of the window, in bytes"});
-  out.push_back({"segment_memory",
-                 size_text(uint64_t{words_.parts().granules} * words_.parts().granule_bytes),
-                 Origin::driver, "half of a window of 8M or more",
-                 "the memory for segments that all devices of the window map, in bytes"});
-  out.push_back({"coherent", yes_or_no(words_.coherent()),
-                 settings.coherent ? Origin::device_string : Origin::system,
-                 settings.coherent ? "" : "as it was made",
-                 "whether processors keep its memory coherent; if not, no segment is mapped"});
-  out.push_back({"pages", file.pages().text, Origin::system, file.pages().advice,
-                 "the pages with which the window is mapped"});
-  out.push_back({"share", window_->hand_over() != nullptr ? "segment" : "window",
-                 window_->hand_over() != nullptr ? Origin::device_string : Origin::by_default,
-                 window_->hand_over() != nullptr ? "handed over at sockets beside the window"
-                                                 : "all segments are in the window",
-                 "where segments lie: each in a file of its own, or in the window"});
-  const bool interrupts = window_->slots().barriers().available();
-  out.push_back(
-      {"membarrier", yes_or_no(interrupts), Origin::system,
-       interrupts ? "" : "the kernel is too old, or a sandbox refuses it",
-       "whether the kernel interrupts copies when a segment is revoked; if it cannot do so "
-       "for all devices of the window, each copy takes a fence"});
-  out.push_back({"slot", std::to_string(slot_ + 1) + " of " + std::to_string(slot_count),
-                 Origin::drawn, "the first slot that was free",
-                 "the slot of the window that this device has"});
-  out.push_back({"rings", std::to_string(words_.parts().rings), Origin::driver,
-                 "follows from the size",
-                 "how many rings the window has; each carries packets from one device to another"});
-  out.push_back({"address", to_string(facts_.self), Origin::driver,
-                 "from the window's number and the slot", "where peers reach this device"});
-  out.push_back(
-      {"eid", to_string(facts_.eid), Origin::driver, "the address", "the identity of the device"});
-  out.push_back({"mtu", size_text(facts_.mtu), Origin::driver, "a slice is one packet",
-                 "largest payload of a packet, in bytes"});
-  out.push_back({"receive_buffer", size_text(facts_.buffer_bytes), Origin::driver, "a ring",
-                 "the most bytes from one peer that wait for this device"});
+Result<std::unique_ptr<PacketPort>> CxlPort::beside() {
+  if (settings_.hands_over) {
+    return Error{Status::unsupported,
+                 "segments that are handed over as files (share=segment) are those of one engine. "
+                 "Fix: leave out share=segment, or engines"};
+  }
+  WindowSettings settings = settings_;
+  settings.path = mapping_.file().path();
+  settings.bytes = 0;  // the window exists
+  settings.first = settings_.first.value_or(WindowSettings::First{slot_, generation_});
+  return open(settings);
 }
 
 CxlPort::~CxlPort() {

@@ -22,6 +22,7 @@ class CxlPort final : public PacketPort, public Ways {
   static Result<std::unique_ptr<PacketPort>> open(const WindowSettings& settings);
   ~CxlPort() override;
 
+  Result<std::unique_ptr<PacketPort>> beside() override;
   const PortFacts& facts() const override { return facts_; }
   PortCounters counters() const override;
   size_t lend(std::span<TxFrame*> frames) override { return pool_.lend(frames); }
@@ -70,7 +71,6 @@ class CxlPort final : public PacketPort, public Ways {
   static constexpr uint32_t frame_count = 256;
 
   CxlPort(std::unique_ptr<Window> window, uint32_t slot, const WindowSettings& settings);
-  void state_settings(const WindowSettings& settings);
 
   uint32_t slot_of(const Endpoint& endpoint) const;  // `no_slot`: not of this window
   [[gnu::cold]] bool connect(uint32_t slot);
@@ -78,6 +78,7 @@ class CxlPort final : public PacketPort, public Ways {
   void look_at(uint32_t ring, const RingOwner& owner);
   uint64_t changes() const { return words_.seen(changes_); }
 
+  const WindowSettings settings_;  // as this port was opened, for `beside`
   std::unique_ptr<Window> window_;
   const Mapping& mapping_;
   const SharedWords& words_;

@@ -22,8 +22,10 @@ Holder::Found Holder::allowed(uint32_t segment, uint32_t slot, uint32_t generati
   const uint64_t bytes = record.bytes.load(std::memory_order_relaxed);
   // Whatever the record says, nothing outside of the window's segments is used.
   const uint64_t most = (granules_ - segment) * mapping_.words().parts().granule_bytes;
-  const bool theirs = record.owner.load(std::memory_order_relaxed) == slot &&
-                      record.owner_generation.load(std::memory_order_relaxed) == generation;
+  const uint32_t owner = record.owner.load(std::memory_order_relaxed);
+  const uint32_t owner_generation = record.owner_generation.load(std::memory_order_relaxed);
+  const bool theirs = (owner == slot && owner_generation == generation) ||
+                      are_siblings(owner, owner_generation, slot);
   const bool known = record.token_id.load(std::memory_order_relaxed) == number(range.id) &&
                      (handed_over_ != nullptr || opens(record, range.token));
   const bool by_processors = record.atomics.load(std::memory_order_relaxed) ==
@@ -44,6 +46,16 @@ Holder::Found Holder::allowed(uint32_t segment, uint32_t slot, uint32_t generati
     found.rights = rights;
   }
   return found;
+}
+
+bool Holder::are_siblings(uint32_t owner, uint32_t owner_generation, uint32_t slot) const {
+  if (owner >= slot_count || owner == slot) return false;
+  const SlotRecord& one = mapping_.words().slot(owner).record;
+  const SlotRecord& other = mapping_.words().slot(slot).record;
+  return one.generation.load(std::memory_order_relaxed) == owner_generation &&
+         one.first.load(std::memory_order_relaxed) == other.first.load(std::memory_order_relaxed) &&
+         one.first_generation.load(std::memory_order_relaxed) ==
+             other.first_generation.load(std::memory_order_relaxed);
 }
 
 MappedLane Holder::lane_to(const Found& found, uint32_t slot, uint32_t generation) const {

@@ -24,7 +24,8 @@ class Holder {
         segments_(mapping.words().segment_records()),
         granules_(mapping.words().parts().granules) {}
 
-  // Returns where this part of a segment of the device in this slot and generation lies; the
+  // Returns where this part of a segment of the device in this slot and generation lies, which may
+  // be in another slot of the same device, if it has several engines; the
   // address is valid until `let_go`. Returns null if the access is not allowed, or the memory is
   // not mapped here. Prepares further uses of the segment, if it lies in the window.
   std::byte* hold(uint32_t slot, uint32_t generation, const MemoryRange& range,
@@ -76,6 +77,9 @@ class Holder {
   PreparedSegment prepare(const Found& found, uint32_t slot, uint32_t generation,
                           const MemoryRange& range) const;
   Found allowed(uint32_t segment, uint32_t slot, uint32_t generation, const MemoryRange& range);
+  // Returns whether the devices in both slots are engines of one device, of which the former is
+  // there in this generation.
+  bool are_siblings(uint32_t owner, uint32_t owner_generation, uint32_t slot) const;
   static uint64_t offset_in_segment(const MemoryRange& range) {
     return range.address & ((uint64_t{1} << offset_bits) - 1);
   }

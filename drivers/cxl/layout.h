@@ -15,7 +15,7 @@ namespace urma::drivers::cxl {
 
 inline constexpr size_t line_bytes = 64;
 inline constexpr uint64_t magic = 0x314e'4957'414d'5255;  // "URMAWIN1"
-inline constexpr uint32_t version = 9;
+inline constexpr uint32_t version = 10;
 
 // Written once, under the lock; `magic` last.
 struct alignas(line_bytes) Header {
@@ -44,6 +44,10 @@ struct alignas(line_bytes) SlotRecord {
   // Incremented by each device that has left a request or an answer at this device's socket.
   std::atomic<uint32_t> notifications;
   std::atomic<uint32_t> fences;  // 1 if this device is counted in Changes::fences
+  // The slot of the device's first engine, which is this one if it has no other, and the generation
+  // of that slot then.
+  std::atomic<uint32_t> first;
+  std::atomic<uint32_t> first_generation;
 };
 // The bell at which the slot's owner sleeps (base/bell.h).
 struct alignas(line_bytes) SlotBell {
@@ -216,7 +220,7 @@ constexpr bool fits(uint64_t window_bytes) {
 static_assert(fits(least_window_bytes) && fits(least_with_segments) && fits(1 << 30) &&
               fits((uint64_t{1} << 46) - 1) && fits(least_with_segments + 4095));
 // If one of these values changes, the version must change, too.
-static_assert(version == 9 && max_lanes == 8 && ring_lines == 7 * 1024 && ring_bytes == 462848 &&
+static_assert(version == 10 && max_lanes == 8 && ring_lines == 7 * 1024 && ring_bytes == 462848 &&
               slot_count == 256 && records_at == 49280 && sizeof(SegmentRecord) == 64 &&
               Parts::of(1 << 30).rings == 1158 && Parts::of(1 << 30).granules == 8192);
 

@@ -19,6 +19,12 @@ struct WindowSettings {
   // Whether each segment is a file of its own, which is handed over to peers (hand_over.h).
   bool hands_over = false;
   uint64_t double_seed = 0;  // if not 0, caches are simulated (ActedCaches)
+  // Where the device's first engine is, if the port is for another one of it.
+  struct First {
+    uint32_t slot = 0;
+    uint32_t generation = 0;
+  };
+  std::optional<First> first = {};
   SettingList options = {};  // as they were read, for Device::settings
 };
 

@@ -93,7 +93,7 @@ Endpoint Slots::endpoint_of(uint32_t slot) const {
   return out;
 }
 
-Result<uint32_t> Slots::join() {
+Result<uint32_t> Slots::join(const std::optional<WindowSettings::First>& first) {
   const WindowErrors& errors = file_.errors();
   const int descriptor = file_.descriptor();
   const WindowLock lock(descriptor, WindowLock::patience);
@@ -113,6 +113,9 @@ Result<uint32_t> Slots::join() {
     words_.bell_of(slot).awake();
     words_.store(words_.slot(slot).record.fences, barriers_.available() ? 0U : 1U);
     own_generation_ = words_.generation(slot) | 1;
+    words_.store(words_.slot(slot).record.first, first ? first->slot : slot);
+    words_.store(words_.slot(slot).record.first_generation,
+                 first ? first->generation : own_generation_);
     words_.store(words_.slot(slot).record.generation, own_generation_);
     count_fences();
     note_change();

@@ -5,6 +5,7 @@
 #include "drivers/cxl/barriers.h"
 #include "drivers/cxl/hand_over.h"
 #include "drivers/cxl/mapping.h"
+#include "drivers/cxl/opener.h"
 #include "urma/core/endpoint.h"
 
 namespace urma::drivers::cxl {
@@ -25,8 +26,9 @@ class Slots {
   // Returns the address of the device in a slot: the window's number, the slot.
   Endpoint endpoint_of(uint32_t slot) const;
 
-  // Takes a free slot and holds it until `leave`, or until the process ends.
-  Result<uint32_t> join();
+  // Takes a free slot and holds it until `leave`, or until the process ends. `first`: as
+  // WindowSettings.
+  Result<uint32_t> join(const std::optional<WindowSettings::First>& first = {});
   void leave();
   // Ends the slots of processes that have died. The caller holds the window's lock.
   void release_dead();

@@ -24,8 +24,8 @@ Window::Window(std::unique_ptr<Mapping> mapping, std::unique_ptr<HandOver> hand_
       segments_(*mapping_, slots_, hand_over_.get()),
       holder_(*mapping_, slots_, segments_.handed_over()) {}
 
-Result<uint32_t> Window::join() {
-  Result<uint32_t> slot = slots_.join();
+Result<uint32_t> Window::join(const std::optional<WindowSettings::First>& first) {
+  Result<uint32_t> slot = slots_.join(first);
   if (slot && handed_over() != nullptr) handed_over()->watch();
   return slot;
 }

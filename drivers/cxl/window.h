@@ -31,9 +31,9 @@ class Window {
   Holder& holder() { return holder_; }
   HandedOver* handed_over() { return segments_.handed_over(); }
 
-  // Takes a slot. The slot must be left before the window is destroyed, unless the window was
-  // abandoned.
-  Result<uint32_t> join();
+  // Takes a slot. `first`: as WindowSettings. The slot must be left before the window is destroyed,
+  // unless the window was abandoned.
+  Result<uint32_t> join(const std::optional<WindowSettings::First>& first = {});
 
  private:
   Window(std::unique_ptr<Mapping> mapping, std::unique_ptr<HandOver> hand_over);

@@ -81,6 +81,7 @@ UdpPort::UdpPort(Socket main, Socket other, OpenedUring uring, const Settings& s
                  const Endpoint& self)
     : sockets_{std::move(main), std::move(other)},
       descriptors_{sockets_[0].descriptor(), sockets_[1].descriptor()},
+      settings_(settings),
       gso_(sockets_[0].gso()),
       may_talk_(!settings.zero_id),
       batch_(std::make_unique<Batch>()),
@@ -114,6 +115,21 @@ UdpPort::UdpPort(Socket main, Socket other, OpenedUring uring, const Settings& s
   state_io(settings.io, uring.why_not);
   facts_.settings.push_back({"huge_pages", huge_pages ? "where there are any" : "no",
                              Origin::system, "", "huge pages for received packets"});
+}
+
+// The next UDP port, so that a firewall can be told which ports are used; any free one, if that is
+// taken or the device itself asked for any.
+Result<std::unique_ptr<PacketPort>> UdpPort::beside() {
+  Settings settings = settings_;
+  settings.address = facts_.self.address;
+  const uint32_t next = facts_.self.port + ++beside_;
+  if (!settings.any_port && next <= UINT16_MAX) {
+    settings.port = static_cast<uint16_t>(next);
+    Result<std::unique_ptr<PacketPort>> made = open(settings);
+    if (made || made.error().status != Status::address_in_use) return made;
+  }
+  settings.any_port = true;
+  return open(settings);
 }
 
 // Lists each value in effect with its source.

@@ -20,6 +20,7 @@ class UdpPort final : public PacketPort {
   static Result<std::unique_ptr<PacketPort>> open(const Settings& settings);
   ~UdpPort() override;
 
+  Result<std::unique_ptr<PacketPort>> beside() override;
   const PortFacts& facts() const override { return facts_; }
   PortCounters counters() const override { return counters_; }
   size_t lend(std::span<TxFrame*> frames) override { return pool_.lend(frames); }
@@ -75,6 +76,8 @@ class UdpPort final : public PacketPort {
   enum : unsigned { everybody, partner };
   std::array<Socket, 2> sockets_;
   std::array<int, 2> descriptors_;
+  const Settings settings_;  // as this port was opened, for `beside`
+  uint32_t beside_ = 0;      // ports that were opened so
   bool gso_;
   const bool may_talk_;
   PortFacts facts_;

@@ -329,6 +329,50 @@ void without_barriers(Function&& function) {
   }).join();
 }
 
+// A device with several engines has a slot for each, and the segment belongs to one of them.
+TEST_CASE("a segment is held through each slot of its device, and through no other") {
+  Two two;
+  const auto join = [&](Window& window, auto first) {
+    const uint32_t slot = window.join(first).value();
+    return std::pair(slot, window.mapping().words().generation(slot));
+  };
+  const auto through = [&](const std::pair<uint32_t, uint32_t>& slot) {
+    std::byte* const at = two.copier.hold(slot.first, slot.second, two.range(0, 64), two.prepared);
+    if (at != nullptr) CHECK(two.copier.let_go());
+    return at != nullptr;
+  };
+  using First = drivers::cxl::WindowSettings::First;
+  const auto sibling = Two::opened(two.file);
+  const auto stranger = Two::opened(two.file);
+  const auto other_sibling = Two::opened(two.file);
+  const First first{two.own, two.generation()};
+  const auto second = join(*sibling, std::optional(first));
+  CHECK(through(second));
+  CHECK(through(join(*other_sibling, std::optional(first))));
+  CHECK_FALSE(through(join(*stranger, std::optional<First>())));
+  // A device that had the first slot before, in another generation, was another device.
+  const auto earlier = Two::opened(two.file);
+  CHECK_FALSE(through(join(*earlier, std::optional(First{two.own, two.generation() - 2}))));
+  // The owner has left, and no device has noticed it yet.
+  drivers::cxl::SlotRecord& owner = two.owner_window->mapping().words().slot(two.own).record;
+  owner.generation = first.generation + 2;
+  CHECK_FALSE(through(second));
+  owner.generation = first.generation;
+  CHECK(through(second));
+  // Any process may write any owner.
+  auto* const records = two.owner_window->mapping().words().segment_records();
+  drivers::cxl::SegmentRecord& record = records[two.lease.number];
+  for (const uint32_t wrong : {drivers::cxl::slot_count, UINT32_MAX}) {
+    record.owner = wrong;
+    CHECK_FALSE(through(second));
+  }
+  record.owner = two.own;
+  stranger->slots().leave();
+  earlier->slots().leave();
+  other_sibling->slots().leave();
+  sibling->slots().leave();
+}
+
 TEST_CASE("a device that cannot ask for barriers says so in the window until it leaves") {
   Two two;
   std::atomic<uint32_t>& fences = two.owner_window->mapping().words().changes().fences;
