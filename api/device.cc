@@ -1,3 +1,5 @@
+#include <charconv>
+
 #include "api/handles.h"
 #include "base/failed.h"
 #include "congestion/controller.h"
@@ -142,17 +144,68 @@ const congestion::ControllerKind* replacement_of(const congestion::ControllerKin
   return &congestion::controllers().front();
 }
 
-// Removes the option `retransmit=`, which any device may have and no driver knows, and returns the
-// value of the option, or nothing if it is absent.
-std::optional<std::string> take_retransmit(drivers::DeviceString& device) {
-  const auto named = [](const auto& option) { return option.key == "retransmit"; };
+// Removes an option that any device may have and no driver knows, and returns it, or nothing if it
+// is absent.
+std::optional<drivers::DeviceString::Option> take_option(drivers::DeviceString& device,
+                                                         std::string_view key) {
+  const auto named = [&](const auto& option) { return option.key == key; };
   const auto found = std::find_if(device.options.begin(), device.options.end(), named);
   if (found == device.options.end()) {
-    return device.inner ? take_retransmit(*device.inner) : std::nullopt;
+    return device.inner ? take_option(*device.inner, key) : std::nullopt;
   }
-  std::string value = found->value;
+  drivers::DeviceString::Option option = *found;
   device.options.erase(found);
-  return value;
+  return option;
+}
+std::optional<std::string> take_retransmit(drivers::DeviceString& device) {
+  if (auto option = take_option(device, "retransmit")) return option->value;
+  return std::nullopt;
+}
+
+// Removes the option `engines=`, and returns its value.
+Result<uint32_t> take_engines(drivers::DeviceString& device) {
+  const auto option = take_option(device, "engines");
+  if (!option) return 1;
+  uint32_t count = 0;
+  const char* const end = option->value.data() + option->value.size();
+  const auto [stop, failure] = std::from_chars(option->value.data(), end, count);
+  if (failure == std::errc{} && stop == end && count >= 1 && count <= engine::Engines::most)
+    return count;
+  return drivers::device_error(
+      device, option->value_offset,
+      "engines must be 1 to " + std::to_string(engine::Engines::most) +
+          ". Fix: use as many as threads that poll, and no more than there are processors");
+}
+
+using Ports = std::vector<std::unique_ptr<drivers::PacketPort>>;
+
+// Opens a port for each engine.
+Result<Ports> open_ports(const drivers::DeviceString& device, uint32_t engines, Threads threads) {
+  Ports ports;
+  Result<std::unique_ptr<drivers::PacketPort>> first = drivers::open_port(device);
+  if (!first) return first.error();
+  ports.push_back(std::move(*first));
+  if (engines > 1 && threads == Threads::inlined) {
+    return Error{Status::invalid_argument,
+                 "open: an engine runs while its own Jetties are polled, so those that are not "
+                 "polled would not answer with Threads::inlined. Fix: use Threads::automatic or "
+                 "served, or leave out engines"};
+  }
+  while (ports.size() < engines) {
+    Result<std::unique_ptr<drivers::PacketPort>> next = ports.front()->beside();
+    if (!next) {
+      const Error& why = next.error();
+      if (!why.message.empty()) {
+        return Error{why.status, "open: engine " + std::to_string(ports.size() + 1) + " of " +
+                                     std::to_string(engines) + ": " + why.message};
+      }
+      return Error{why.status,
+                   "open: this device string names a medium or a wrapper with one engine. Fix: "
+                   "leave out engines, or use udp:ADDRESS or cxl:PATH without a wrapper"};
+    }
+    ports.push_back(std::move(*next));
+  }
+  return ports;
 }
 
 Result<Retransmission> retransmission(const DeviceOptions& options,
@@ -215,6 +268,28 @@ struct Control {
   std::string why;
 };
 
+// Makes the logs of a device's engines, which call the application one at a time.
+class Logs {
+ public:
+  Logs(const LogOptions& options, std::string_view device, size_t engines)
+      : options_(options), device_(device) {
+    if (engines == 1 || !options_.call) return;
+    options_.call = [call = options.call,
+                     turn = std::make_shared<std::mutex>()](const LogLine& line) {
+      const std::lock_guard lock(*turn);
+      call(line);
+    };
+  }
+  // Returns null if the device does not log.
+  std::unique_ptr<engine::Log> of_engine() const {
+    return options_.call ? std::make_unique<engine::Log>(options_, device_) : nullptr;
+  }
+
+ private:
+  LogOptions options_;
+  std::string device_;
+};
+
 // Makes the page on which other processes see this device. `number` is unique to the device.
 Result<engine::StatsFile> page_for(std::string_view text, const drivers::PortFacts& facts,
                                    const Control& control, uint64_t number) {
@@ -228,6 +303,69 @@ Result<engine::StatsFile> page_for(std::string_view text, const drivers::PortFac
   device.congestion_why = control.why;
   device.metrics = engine::device_metrics(facts);
   return engine::StatsFiles::of_this_user().publish(device, number);
+}
+
+// Adds the counters of a further engine. Each has the segments of the device, and one Jetty that is
+// not the application's.
+void add_engine(Statistics& sum, const Statistics& one) {
+  for (const Metric& metric : all_metrics()) {
+    const bool same =
+        metric.value == &Statistics::segments || metric.value == &Statistics::past_caches_from;
+    if (!same) sum.*metric.value += one.*metric.value;
+  }
+}
+
+Profile sum_of(const Profile& one, const Profile& other) {
+  Profile sum = other;
+  for (size_t i = 0; i < sum.stages.size(); ++i) {
+    sum.stages[i].times += one.stages[i].times;
+    sum.stages[i].total += one.stages[i].total;
+    sum.stages[i].long_times += one.stages[i].long_times;
+    sum.stages[i].long_total += one.stages[i].long_total;
+  }
+  return sum;
+}
+
+// Makes the engines of a device, each with a port. `state` has all other members of the device;
+// says there why other processes cannot see its counters, if they cannot.
+std::vector<std::unique_ptr<engine::Runner>> make_runners(Ports ports,
+                                                          const congestion::ControllerKind& used,
+                                                          const Retransmission& mode, auto& state) {
+  const DeviceOptions& options = state.options;
+  std::unique_ptr<Entropy> entropy = entropy_for(*ports.front());
+  const auto life = Incarnation(entropy->next() | 1);
+  const uint64_t key = entropy->next();
+  const engine::EngineSettings settings{
+      .life = life,
+      .operation_timeout = options.operation_timeout,
+      .idle_timeout = options.idle_timeout,
+      .controller = &used,
+      .retransmission = mode,
+      .balance = options.balance.value_or(ports.front()->facts().balance),
+      .limits = options.limits,
+      .profile = options.profile,
+      .segment_key = {key, entropy->next()}};
+  const Control control{options.congestion, used.name, state.no_signals};
+  const Logs logs(options.log, state.text, ports.size());
+  std::vector<std::unique_ptr<engine::Runner>> runners;
+  for (std::unique_ptr<drivers::PacketPort>& port : ports) {
+    std::optional<engine::StatsFile> page;
+    if (options.observable && port->clock() == nullptr) {
+      Result<engine::StatsFile> made =
+          page_for(state.text, port->facts(), control, SecureEntropy().next());
+      if (made) page = std::move(*made);
+      if (!made) state.unseen = made.error().message;
+    }
+    std::unique_ptr<engine::Log> log = logs.of_engine();
+    if (entropy == nullptr) entropy = std::make_unique<SecureEntropy>();
+    runners.push_back(std::make_unique<engine::Runner>(std::move(port), settings, options.threads,
+                                                       std::move(entropy)));
+    if (page || log != nullptr) {
+      runners.back()->report_to(
+          std::make_unique<engine::Reporter>(std::move(page), std::move(log)));
+    }
+  }
+  return runners;
 }
 
 }  // namespace
@@ -269,6 +407,7 @@ Descriptor describe_device(const engine::Runner& runner) {
   descriptor.eid = runner.port_facts().eid;
   descriptor.life = runner.life();
   descriptor.also.assign(places.begin() + 1, places.end());
+  descriptor.engines = runner.engines().places_beside(runner);
   return descriptor;
 }
 
@@ -288,48 +427,34 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
   Result<drivers::DeviceString> parsed = drivers::parse_device_string(text);
   if (!parsed) return parsed.error();
   const std::optional<std::string> named = take_retransmit(*parsed);
-  Result<std::unique_ptr<drivers::PacketPort>> port = drivers::open_port(*parsed);
-  if (!port) return port.error();
-  const drivers::PortFacts& facts = (*port)->facts();
+  const Result<uint32_t> engines = take_engines(*parsed);
+  if (!engines) return engines.error();
+  Result<Ports> ports = open_ports(*parsed, *engines, options.threads);
+  if (!ports) return ports.error();
+  const drivers::PortFacts facts = ports->front()->facts();
   const Result<Retransmission> mode = retransmission(options, named, facts);
   if (!mode) return mode.error();
-  const std::string no_signals = missing_signals(**kind, facts);
-  const congestion::ControllerKind* const used =
-      no_signals.empty() ? *kind : replacement_of(**kind, facts);
-  std::unique_ptr<Entropy> entropy = entropy_for(**port);
-  const engine::EngineSettings settings{.life = Incarnation(entropy->next() | 1),
-                                        .operation_timeout = options.operation_timeout,
-                                        .idle_timeout = options.idle_timeout,
-                                        .controller = used,
-                                        .retransmission = *mode,
-                                        .balance = options.balance.value_or(facts.balance),
-                                        .limits = options.limits,
-                                        .profile = options.profile};
   auto state = std::make_unique<Device::State>();
   state->text = text;
-  state->chosen = describe(*mode, facts, named || options.retransmission);
-  if (!no_signals.empty()) {
-    state->chosen += ", congestion " + std::string(used->name) + " (warning: " + no_signals + ")";
-  }
   state->options = options;
+  state->no_signals = missing_signals(**kind, facts);
+  const congestion::ControllerKind* const used =
+      state->no_signals.empty() ? *kind : replacement_of(**kind, facts);
   state->congestion = used->name;
-  state->no_signals = no_signals;
+  state->chosen = describe(*mode, facts, named || options.retransmission);
+  if (!state->no_signals.empty()) {
+    state->chosen += ", congestion " + state->congestion + " (warning: " + state->no_signals + ")";
+  }
+  if (*engines > 1) state->chosen += ", " + std::to_string(*engines) + " engines";
   state->reach = device_to_reach(*parsed, facts.self.address);
-  std::optional<engine::StatsFile> page;
-  if (options.observable && (*port)->clock() == nullptr) {
-    Result<engine::StatsFile> made =
-        page_for(text, facts, {options.congestion, used->name, no_signals}, entropy->next());
-    if (made) page = std::move(*made);
-    if (!made) state->unseen = made.error().message;
-  }
-  std::unique_ptr<engine::Log> log;
-  if (options.log.call) log = std::make_unique<engine::Log>(options.log, state->text);
-  state->runner = std::make_shared<engine::Runner>(std::move(*port), settings, options.threads,
-                                                   std::move(entropy));
-  if (page || log != nullptr) {
-    state->runner->report_to(std::make_unique<engine::Reporter>(std::move(page), std::move(log)));
-  }
-  if (auto started = state->runner->start(); !started) return started.error();
+  auto runners = make_runners(std::move(*ports), *used, *mode, *state);
+  state->runner =
+      std::make_shared<engine::Engines>(std::move(runners), options.limits.peers)->runner(0);
+  Result<void> started;
+  state->for_each_runner([&](engine::Runner& runner) {
+    if (started) started = runner.start();
+  });
+  if (!started) return started.error();
   return Device(std::move(state));
 }
 
@@ -353,7 +478,7 @@ void Device::close() {
     const std::lock_guard lock(state_->published_mutex);
     state_->published.clear();
   }
-  state_->runner->close();
+  state_->for_each_runner([](engine::Runner& runner) { runner.close(); });
 }
 
 Endpoint Device::endpoint() const {
@@ -379,8 +504,8 @@ Result<std::vector<Path>> Device::paths(PeerId peer) {
     if (auto able = usable(state_, "paths"); !able) return able.error();
     std::array<Path, most_paths> paths;
     std::optional<size_t> count;
-    state_->runner->call([&](engine::Engine& engine, Time) {
-      count = paths_to(engine, peer, paths);
+    state_->engines().namer(peer).call([&](engine::Engine& engine, Time) {
+      count = paths_to(engine, engine::PeerAliases::name_there(peer), paths);
       return true;
     });
     if (!count) {
@@ -425,9 +550,13 @@ std::vector<CongestionChoice> Device::congestion_choices() const {
 Result<Statistics> Device::stats() {
   if (auto able = usable(state_, "stats"); !able) return able.error();
   Statistics out;
-  state_->runner->call([&](engine::Engine& engine, Time) {
-    out = statistics_of(engine);
-    return true;
+  state_->for_each_runner([&](engine::Runner& runner) {
+    Statistics one;
+    runner.call([&](engine::Engine& engine, Time) {
+      one = statistics_of(engine);
+      return true;
+    });
+    &runner == state_->runner.get() ? void(out = one) : add_engine(out, one);
   });
   return out;
 }
@@ -442,9 +571,13 @@ Result<Profile> Device::profile() {
                  "DeviceOptions::profile = true"};
   }
   Profile out;
-  state_->runner->call([&](engine::Engine&, Time) {
-    out = profiler->read();
-    return true;
+  state_->for_each_runner([&](engine::Runner& runner) {
+    Profile one;
+    runner.call([&](engine::Engine&, Time) {
+      one = runner.profiler()->read();
+      return true;
+    });
+    out = &runner == state_->runner.get() ? one : sum_of(out, one);
   });
   return out;
 }

@@ -15,6 +15,20 @@ void ring_when_closed(engine::Runner& runner) {
   if (runner.closed() && runner.events().descriptor() >= 0) runner.events().ring();
 }
 
+// Takes the events of one engine.
+size_t take_events(engine::Runner& runner, std::span<Event> out) {
+  const size_t count = runner.events().take(out);
+  ring_when_closed(runner);
+  // The ring has room now for the events that did not fit before.
+  if (count > 0 && runner.events().full() && runner.open()) {
+    runner.call([](engine::Engine& engine, Time now) {
+      engine.events().hand_over(now);
+      return true;
+    });
+  }
+  return count;
+}
+
 }  // namespace
 
 Error no_descriptor(std::string_view call) {
@@ -89,7 +103,10 @@ Result<int> Device::events_fd() {
     if (state_->runner->here() && events.descriptor() >= 0) return events.descriptor();
     if (auto able = usable(state_, "events_fd"); !able) return able.error();
     if (!events.make_descriptor()) return no_descriptor("events_fd");
-    ring_when_closed(*state_->runner);
+    state_->for_each_runner([&](engine::Runner& runner) {
+      if (&runner.events() != &events) runner.events().share_descriptor(events);
+      ring_when_closed(runner);
+    });
     return events.descriptor();
   });
 }
@@ -101,17 +118,18 @@ size_t Device::events(std::span<Event> out) {
     return 1;
   }
   if (!state_->runner->here()) return 0;
-  engine::Runner& runner = *state_->runner;
-  const bool closed = runner.closed();
-  const size_t count = runner.events().take(out);
-  ring_when_closed(runner);
-  // The ring has room now for the events that did not fit before.
-  if (count > 0 && runner.events().full() && runner.open()) {
-    runner.call([](engine::Engine& engine, Time now) {
-      engine.events().hand_over(now);
-      return true;
-    });
-  }
+  bool closed = true;
+  size_t count = 0;
+  state_->for_each_runner([&](engine::Runner& runner) {
+    closed = closed && runner.closed();
+    const size_t more = take_events(runner, out.subspan(count));
+    if (runner.renames_peers()) runner.engines().make_outer(runner, out.subspan(count, more));
+    count += more;
+  });
+  // The others may have events for which there was no room.
+  if (state_->engines().count() > 1 && count == out.size() &&
+      state_->runner->events().descriptor() >= 0)
+    state_->runner->events().ring();
   if (count > 0 || !closed) return count;
   out[0] = {.kind = EventKind::closed};
   return 1;

@@ -9,17 +9,20 @@
 #include <optional>
 #include <type_traits>
 
+#include "engine/engines.h"
 #include "engine/runner.h"
 #include "urma/urma.hpp"
 
 namespace urma {
 
-// The state of the public objects. Each keeps the runner alive, so they may be destroyed in any
-// order.
+// The state of the public objects. Each keeps the runner alive, and with it all engines of the
+// device, so they may be destroyed in any order.
 
-struct Device::State {
-  std::shared_ptr<engine::Runner> runner;
-  std::string text;  // the device string
+struct CompletionSource;
+
+struct URMA_LOCAL Device::State {
+  std::shared_ptr<engine::Runner> runner;  // of the first engine
+  std::string text;                        // the device string
   DeviceOptions options;
   std::string congestion;  // by name
   std::string chosen;      // the retransmission mode, as text
@@ -28,6 +31,18 @@ struct Device::State {
   std::string reach;       // the device string by which processes of this host reach it
   std::mutex published_mutex;
   std::map<std::string, engine::NameFiles::Held, std::less<>> published;
+
+  engine::Engines& engines() const { return runner->engines(); }
+  // Calls the function with the runner of each engine, the first one first.
+  template <class Function>
+  void for_each_runner(Function&& function) const {
+    for (uint32_t i = 0; i < engines().count(); ++i) function(engines().at(i));
+  }
+  // Returns which engine runs a new queue: the one of the queues that it shares, since one engine
+  // may write a queue; else each in turn. They are null if it shares none.
+  Result<std::shared_ptr<engine::Runner>> choose_engine(std::string_view call,
+                                                        const CompletionSource* completes,
+                                                        const CompletionSource* receives) const;
 };
 
 struct URMA_LOCAL Segment::State {
@@ -50,7 +65,8 @@ struct URMA_LOCAL Segment::State {
   Rights rights = Rights::local_only;
   AtomicDomain atomics = AtomicDomain::processor;
   bool guarded = false;
-  Handle handle;  // of the segment in the engine's table
+  Handle handle;               // of the segment in the engine's table
+  std::vector<Handle> copies;  // of the same segment in the tables of the other engines, in order
   TokenId id{};
   std::shared_ptr<Shared> token;
   State* previous = nullptr;  // the list of segments of the same TokenID
@@ -70,6 +86,18 @@ struct URMA_LOCAL Segment::State {
   void begin_reads(drivers::DeviceReads* reads);
   // Ends that, after the fence.
   void end_reads();
+  // Enters the segment in the tables of the device's other engines, as it was `made` in the first
+  // one. `with`: null, or the segment whose TokenID it shares. Returns the first failure.
+  engine::Registrations::Segments::Added add_copies(
+      TokenPolicy policy, const engine::Registrations::Segments::Made& made, const State* with);
+  // Calls the function with the runner of each other engine, and the segment's handle there.
+  template <class Function>
+  void for_each_copy(Function&& function) const {
+    for (uint32_t i = 0; i < copies.size(); ++i) function(runner->engines().at(i + 1), copies[i]);
+  }
+  // Removes it there, or all segments of its TokenID.
+  void withdraw_copies(bool all);
+  engine::Registrations::Segments::Segment described_copy() const;
   // Takes memory of the medium. Returns false if the medium has none, or no room.
   bool take_memory();
   Descriptor::Segment describe() const;
@@ -114,6 +142,8 @@ struct URMA_LOCAL Jetty::State {
   engine::Runner& runner() { return *source.runner; }
   size_t post(std::span<const Work> works);
   size_t post_slowly(std::span<const Work> works);
+  size_t post_renamed(std::span<const Work> works);
+  void posted(const Work& first);
   Descriptor::Jetty describe() const { return {.id = made.id, .token = made.token}; }
 };
 
@@ -168,7 +198,7 @@ auto guarded(std::string_view call, Function&& function) -> std::invoke_result_t
 }
 
 // Makes a descriptor with the addresses and the identity of this device, without a segment or a
-// Jetty.
+// Jetty; `runner` is the engine that `Descriptor::at` names.
 Descriptor describe_device(const engine::Runner& runner);
 
 }  // namespace urma

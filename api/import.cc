@@ -37,13 +37,15 @@ Imported imported_from(const Descriptor& descriptor, PeerId peer) {
 }
 
 // Measures how to copy large works, if the segment is large enough for them.
-void choose_copy(engine::Runner& runner, const RemoteSegment& segment) {
+void choose_copy(engine::Engines& engines, const RemoteSegment& segment) {
   if (!segment.mapped() || segment.bytes < engine::least_past_caches) return;
   const uint64_t from = engine::past_caches_from();
-  runner.call([&](engine::Engine& engine, Time) {
-    engine.transactions().initiator().copier().copy_past_caches_from(from);
-    return true;
-  });
+  for (uint32_t i = 0; i < engines.count(); ++i) {
+    engines.at(i).call([&](engine::Engine& engine, Time) {
+      engine.transactions().initiator().copier().copy_past_caches_from(from);
+      return true;
+    });
+  }
 }
 
 Result<Imported> import_line(engine::Runner& runner, const std::string& line,
@@ -52,17 +54,10 @@ Result<Imported> import_line(engine::Runner& runner, const std::string& line,
   if (!descriptor) return descriptor.error();
   const Endpoint& self = runner.port_facts().self;
   if (!may_reach(self.address, descriptor->at.address)) return out_of_reach(descriptor->at, self);
-  PeerId peer;
-  runner.call([&](engine::Engine& engine, Time now) {
-    peer = engine.transport().know(descriptor->eid, descriptor->at, descriptor->life,
-                                   descriptor->also);
-    if (peer && mode) engine.transport().choose(peer, *mode, now);
-    return true;
-  });
-  if (peer) {
+  if (const PeerId peer = runner.engines().know(*descriptor, mode)) {
     Imported imported = imported_from(*descriptor, peer);
     if (mode) imported.warning = engine::warning(*mode, runner.port_facts());
-    choose_copy(runner, imported.segment);
+    choose_copy(runner.engines(), imported.segment);
     return imported;
   }
   return Error{Status::no_resources,

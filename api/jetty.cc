@@ -125,18 +125,36 @@ Result<Jfr> Device::jfr(const JfrOptions& options) {
   });
 }
 
+Result<std::shared_ptr<engine::Runner>> Device::State::choose_engine(
+    std::string_view call, const CompletionSource* completes,
+    const CompletionSource* receives) const {
+  if (completes != nullptr && receives != nullptr && completes->runner != receives->runner) {
+    return failed(Status::invalid_argument, call,
+                  ": its jfc and its jfr belong to different engines of the device")
+        .fix("let the jfr complete into that jfc, or the Jetty into a queue of its own");
+  }
+  if (completes != nullptr) return completes->runner;
+  if (receives != nullptr) return receives->runner;
+  return engines().next();
+}
+
 Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& options) {
-  engine::Runner& runner = *state_->runner;
   const auto ours = [&](const auto& object) {
-    return object.state_ != nullptr && object.state_->source.runner == state_->runner;
+    return object.state_ != nullptr &&
+           &object.state_->source.runner->engines() == &state_->engines();
   };
   const Jfr* const jfr = options.receives_from;
   if (options.completions != nullptr && !ours(*options.completions)) return foreign(call, "jfc");
   if (jfr != nullptr && !ours(jfr->jetty_)) return foreign(call, "jfr");
   const auto berths = static_cast<uint16_t>(options.berths);
   const auto receives = static_cast<uint16_t>(options.receives);
+  auto chosen = state_->choose_engine(
+      call, options.completions != nullptr ? &options.completions->state_->source : nullptr,
+      jfr != nullptr ? &jfr->jetty_.state_->source : nullptr);
+  if (!chosen) return chosen.error();
   auto state = std::make_unique<Jetty::State>();
-  state->source.runner = state_->runner;
+  state->source.runner = std::move(*chosen);
+  engine::Runner& runner = state->runner();
   if (options.completions != nullptr) {
     const auto& shared = options.completions->state_->jfc;
     state->queues =
@@ -231,12 +249,32 @@ size_t Jetty::State::post_slowly(std::span<const Work> works) {
       if (work.operation == Operation::read && work.segment.mapped()) fetch_ahead(mapped, work);
     }
   }
+  if (runner.renames_peers()) [[unlikely]]
+    return post_renamed(works);
   const size_t taken = queues->post(works);
-  if (taken > 0) {
-    const Work& first = works.front();
-    const bool mapped = first.operation != Operation::send && first.segment.mapped();
-    runner.posted(made.handle.index, mapped);
+  if (taken > 0) posted(works.front());
+  return taken;
+}
+
+[[gnu::always_inline]] inline void Jetty::State::posted(const Work& first) {
+  const bool mapped = first.operation != Operation::send && first.segment.mapped();
+  runner().posted(made.handle.index, mapped);
+}
+
+// Posts works with the names that their peers have in this Jetty's engine, a few at a time.
+size_t Jetty::State::post_renamed(std::span<const Work> works) {
+  constexpr size_t most = 16;
+  size_t taken = 0;
+  while (taken < works.size()) {
+    std::array<Work, most> inner;
+    const size_t count = std::min(most, works.size() - taken);
+    for (size_t i = 0; i < count; ++i)
+      inner[i] = runner().engines().inner(runner(), works[taken + i]);
+    const size_t now = queues->post(std::span(inner).first(count));
+    taken += now;
+    if (now < count) break;
   }
+  if (taken > 0) posted(works.front());
   return taken;
 }
 
@@ -299,7 +337,7 @@ std::string Jetty::descriptor() const {
 RemoteJetty Jetty::local() const {
   if (!state_) return {};
   RemoteJetty remote{.peer = {}, .id = state_->made.id, .token = state_->made.token};
-  if (usable(state_, "local").ok()) remote.peer = state_->runner().self();
+  if (usable(state_, "local").ok()) remote.peer = engine::Engines::self(state_->runner());
   return remote;
 }
 

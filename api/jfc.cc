@@ -46,6 +46,8 @@ size_t CompletionSource::take_slowly(std::span<Completion> out) {
   if (!jfc->ready()) runner->look(*jfc);
   const bool closed = runner->closed();
   const size_t count = jfc->poll(out);
+  if (runner->renames_peers()) [[unlikely]]
+    runner->engines().make_outer(*runner, out.first(count));
   if (count > 0 || !closed || out.empty() || out.data() == nullptr) return count;
   // No completions will follow. Each poll reports this, so that no thread waits forever.
   out[0] = {.status = Status::closed, .from = {}};
@@ -130,7 +132,7 @@ Result<Jfc> Device::jfc(uint32_t depth) {
   }
   return guarded("jfc", [&]() -> Result<Jfc> {
     auto state = std::make_unique<Jfc::State>();
-    state->source.runner = state_->runner;
+    state->source.runner = state_->engines().next();
     state->jfc = std::make_shared<urma::jetty::Jfc>(depth);
     state->source.jfc = state->jfc.get();
     return Jfc(std::move(state));

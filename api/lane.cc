@@ -51,7 +51,10 @@ Result<Lane> Jetty::lane(const RemoteSegment& segment) {
                    "lane: the segment is empty. Fix: import the descriptor of a segment"};
     }
     if (!segment.mapped()) return cannot_open(Status::unsupported);
-    auto state = std::make_unique<Lane::State>(state_->source.runner, segment);
+    engine::Runner& runner = state_->runner();
+    auto state = std::make_unique<Lane::State>(
+        state_->source.runner,
+        runner.renames_peers() ? runner.engines().inner(runner, segment) : segment);
     if (const Status status = state->lane.open(); status != Status::ok) return cannot_open(status);
     return Lane(std::move(state));
   });

@@ -17,8 +17,9 @@ Result<void> Device::publish(std::string_view name, const Segment& segment, cons
   return guarded("publish", [&]() -> Result<void> {
     if (auto able = usable(state_, "publish"); !able) return able.error();
     if (!segment.state_ || segment.state_->runner != state_->runner) return foreign("segment");
-    if (!jetty.state_ || jetty.state_->source.runner != state_->runner) return foreign("Jetty");
-    Descriptor descriptor = describe_device(*state_->runner);
+    if (!jetty.state_ || &jetty.state_->runner().engines() != &state_->engines())
+      return foreign("Jetty");
+    Descriptor descriptor = describe_device(jetty.state_->runner());
     descriptor.segment = segment.state_->describe();
     descriptor.jetty = jetty.state_->describe();
     return publish_line(name, to_string(descriptor), audience);

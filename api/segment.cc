@@ -204,6 +204,7 @@ Result<void> Segment::State::revoke() {
   const auto lock = lock_others();
   if (!registered && !token->revoked) return withdraw("revoke");
   token->revoked = true;
+  withdraw_copies(true);
   engine::Registrations::Withdrawal what{.segment = handle, .all = true, .own = described()};
   runner->call(
       [&](engine::Engine& engine, Time now) { return engine.registrations().withdraw(what, now); });
@@ -219,6 +220,7 @@ Result<void> Segment::State::revoke() {
 Result<void> Segment::State::withdraw(std::string_view call) {
   if (!registered && fenced) return {};
   registered = false;
+  withdraw_copies(false);
   engine::Registrations::Withdrawal what{.segment = handle, .own = described()};
   drivers::SegmentMemory* memory = nullptr;
   bool handed_over = false;  // a peer was handed the memory, and it could not be replaced
@@ -237,8 +239,42 @@ Result<void> Segment::State::withdraw(std::string_view call) {
   return not_fenced(call, handed_over);
 }
 
+engine::Registrations::Segments::Segment Segment::State::described_copy() const {
+  engine::Registrations::Segments::Segment copy = described();
+  copy.lease = engine::Registrations::Segments::none;
+  return copy;
+}
+
+engine::Registrations::Segments::Added Segment::State::add_copies(
+    TokenPolicy policy, const engine::Registrations::Segments::Made& made, const State* with) {
+  using Added = engine::Registrations::Segments::Added;
+  engine::Engines& engines = runner->engines();
+  Added added = Added::added;
+  for (uint32_t i = 1; i < engines.count() && added == Added::added; ++i) {
+    engine::Registrations::Segments::Made copy = made;
+    const Handle beside = with != nullptr ? with->copies[i - 1] : Handle{};
+    engines.at(i).call([&](engine::Engine& engine, Time) {
+      added = engine.registrations().follow(described_copy(), policy, beside, copy);
+      return true;
+    });
+    if (added == Added::added) copies.push_back(copy.segment);
+  }
+  return added;
+}
+
+// The first engine removes its entry last: only then it may draw the TokenID again.
+void Segment::State::withdraw_copies(bool all) {
+  for_each_copy([&](engine::Runner& other, Handle copy) {
+    engine::Registrations::Withdrawal what{.segment = copy, .all = all, .own = described_copy()};
+    other.call([&](engine::Engine& engine, Time now) {
+      return engine.registrations().withdraw(what, now);
+    });
+  });
+}
+
 Result<TokenValue> Segment::rotate() {
   if (auto able = usable(state_, "rotate"); !able) return able.error();
+  const auto lock = state_->lock_others();
   bool rotated = false;
   bool registered = true;
   engine::Registrations::Segments::Token token;
@@ -249,12 +285,24 @@ Result<TokenValue> Segment::rotate() {
     return true;
   });
   if (!rotated) return not_rotated(registered, token.checked);
+  state_->for_each_copy([](engine::Runner& other, Handle copy) {
+    other.call([&](engine::Engine& engine, Time) {
+      (void)engine.registrations().rotate(copy);
+      return true;
+    });
+  });
   state_->token->newer = token.value;
   return token.value;
 }
 
 Result<void> Segment::retire() {
   if (auto able = usable(state_, "retire"); !able) return able.error();
+  const auto lock = state_->lock_others();
+  state_->for_each_copy([](engine::Runner& other, Handle copy) {
+    engine::Registrations::Retirement one{.segment = copy};
+    other.call(
+        [&](engine::Engine& engine, Time now) { return engine.registrations().retire(one, now); });
+  });
   engine::Registrations::Retirement what{.segment = state_->handle};
   state_->runner->call(
       [&](engine::Engine& engine, Time now) { return engine.registrations().retire(what, now); });
@@ -371,6 +419,34 @@ Result<Segment> Device::register_memory(std::span<std::byte> memory,
   });
 }
 
+namespace {
+
+Error not_added(engine::Registrations::Segments::Added why, uint32_t limit) {
+  using Added = engine::Registrations::Segments::Added;
+  switch (why) {
+    case Added::gone:
+      return Error{Status::invalid_argument,
+                   "registering memory: the segment of SegmentOptions::with is revoked. Fix: name "
+                   "a segment that is not revoked, or none"};
+    case Added::overlaps:
+      return Error{
+          Status::invalid_argument,
+          "registering memory: the memory overlaps a segment of the same TokenID. Fix: leave "
+          "SegmentOptions::with out, or give memory that does not overlap"};
+    case Added::no_guard:
+      return Error{Status::no_resources,
+                   "registering memory: guarded memory is copied through a pipe, for which this "
+                   "process lacks two descriptors, or 64 MiB of address space. Fix: allow this "
+                   "process more (ulimit -n, ulimit -v), or leave SegmentOptions::guarded out"};
+    default:
+      return failed(Status::no_resources, "registering memory: this device has ", limit,
+                    " segments, which is its limit")
+          .fix("unregister some, or open the device with a larger Limits::segments");
+  }
+}
+
+}  // namespace
+
 Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
                                     const SegmentOptions& options) {
   using Added = engine::Registrations::Segments::Added;
@@ -396,32 +472,15 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
                                        with != nullptr ? with->handle : Handle{}, made);
     return true;
   });
-  switch (added) {
-    case Added::added:
-      break;
-    case Added::full:
-      return failed(Status::no_resources, "registering memory: this device has ", limit,
-                    " segments, which is its limit")
-          .fix("unregister some, or open the device with a larger Limits::segments");
-    case Added::gone:
-      return Error{Status::invalid_argument,
-                   "registering memory: the segment of SegmentOptions::with is revoked. Fix: name "
-                   "a segment that is not revoked, or none"};
-    case Added::overlaps:
-      return Error{
-          Status::invalid_argument,
-          "registering memory: the memory overlaps a segment of the same TokenID. Fix: leave "
-          "SegmentOptions::with out, or give memory that does not overlap"};
-    case Added::no_guard:
-      return Error{Status::no_resources,
-                   "registering memory: guarded memory is copied through a pipe, for which this "
-                   "process lacks two descriptors, or 64 MiB of address space. Fix: allow this "
-                   "process more (ulimit -n, ulimit -v), or leave SegmentOptions::guarded out"};
-  }
+  if (added != Added::added) return not_added(added, limit);
   segment->handle = made.segment;
   segment->id = made.token.id;
   segment->token->newer = made.token.value;
   segment->registered = true;
+  if (added = segment->add_copies(options.policy, made, with); added != Added::added) {
+    (void)segment->withdraw("registering memory");
+    return not_added(added, limit);
+  }
   segment->begin_reads(reads);
   segment->join_others();
   return Segment(std::move(segment));
@@ -451,7 +510,7 @@ RemoteSegment Segment::local() const {
                        .token = state_->token->newer.load(),
                        .rights = state_->rights,
                        .atomics = state_->atomics};
-  if (usable(state_, "local").ok()) remote.peer = state_->runner->self();
+  if (usable(state_, "local").ok()) remote.peer = engine::Engines::self(*state_->runner);
   return remote;
 }
 

@@ -113,6 +113,10 @@ Result<SettingList> Device::settings() {
     });
     const drivers::PortFacts& facts = state_->runner->port_facts();
     SettingList out = facts.settings;
+    const uint32_t engines = state_->engines().count();
+    out.push_back({"engines", std::to_string(engines),
+                   engines > 1 ? Origin::device_string : Origin::by_default, "",
+                   "how many ports the device has, each run by other threads"});
     const auto fact = [&](const char* name, bool value, const char* meaning) {
       out.push_back({name, yes_or_no(value), Origin::driver, "a property of the medium", meaning});
     };

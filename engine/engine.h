@@ -30,6 +30,8 @@ struct EngineSettings {
   Balance balance = Balance::slice;
   Limits limits{};
   bool profile = false;  // the stages of the device are timed
+  // The key of the segments' tokens, which several engines of a device have in common.
+  std::array<uint64_t, 2> segment_key{};
 };
 
 // Runs passes, and says when the next one is needed. An engine owns one port and everything that

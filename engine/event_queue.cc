@@ -19,7 +19,7 @@ bool alike(const Event& a, const Event& b) {
 
 EventQueue::~EventQueue() {
   not_inherited_ = NotInherited();
-  if (descriptor() >= 0) ::close(descriptor());
+  if (descriptor() >= 0 && !shared_) ::close(descriptor());
 }
 
 // Counts the event together with an earlier one that is alike only if no other event of the same
@@ -82,6 +82,13 @@ bool EventQueue::make_descriptor() {
   descriptor_.store(made, std::memory_order_seq_cst);
   if (written_.load(std::memory_order_seq_cst) != taken_.load(std::memory_order_relaxed)) ring();
   return true;
+}
+
+void EventQueue::share_descriptor(const EventQueue& other) {
+  if (descriptor() >= 0) return;
+  shared_ = true;
+  descriptor_.store(other.descriptor(), std::memory_order_seq_cst);
+  if (written_.load(std::memory_order_seq_cst) != taken_.load(std::memory_order_relaxed)) ring();
 }
 
 void EventQueue::ring() const {

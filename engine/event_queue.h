@@ -46,6 +46,9 @@ class EventQueue final : public jetty::EventSink {
   // Makes the descriptor, which is readable while there are events to take. Returns false if that
   // failed; errno says why.
   bool make_descriptor();
+  // From now on events make the descriptor of the other queue readable, which has one, and outlives
+  // this object. This queue never closes it.
+  void share_descriptor(const EventQueue& other);
   int descriptor() const { return descriptor_.load(std::memory_order_relaxed); }
 
   // ---- any thread, once there is a descriptor
@@ -68,6 +71,7 @@ class EventQueue final : public jetty::EventSink {
   alignas(64) std::atomic<uint32_t> written_{0};
   alignas(64) std::atomic<uint32_t> taken_{0};
   std::atomic<int> descriptor_{-1};
+  bool shared_ = false;  // the descriptor is another queue's
   NotInherited not_inherited_;
 };
 

@@ -58,14 +58,27 @@ std::optional<Registrations::Lease> Registrations::held(const Segments::Segment&
 
 // ---- segments
 
+// Prepares to copy from and to the segment, if that takes preparation. Returns false if it failed.
+bool Registrations::may_copy(const Segments::Segment& segment) {
+  return !segment.guarded ||
+         (segments_.guard().open() && transactions_.target().answers().guarded().prepare());
+}
+
+Registrations::Segments::Added Registrations::follow(const Segments::Segment& segment,
+                                                     TokenPolicy policy, Handle with,
+                                                     Segments::Made& made) {
+  if (ended_) return Segments::Added::gone;
+  if (!may_copy(segment)) return Segments::Added::no_guard;
+  if (with) return segments_.join(with, segment, made);
+  const Segments::Token drawn = made.token;
+  return segments_.add(segment, policy, made, &drawn);
+}
+
 Registrations::Segments::Added Registrations::add(const Segments::Segment& segment,
                                                   TokenPolicy policy, Handle with,
                                                   Segments::Made& made) {
   if (ended_) return Segments::Added::gone;
-  if (segment.guarded &&
-      !(segments_.guard().open() && transactions_.target().answers().guarded().prepare())) {
-    return Segments::Added::no_guard;
-  }
+  if (!may_copy(segment)) return Segments::Added::no_guard;
   const Segments::Added added =
       with ? segments_.join(with, segment, made) : segments_.add(segment, policy, made);
   if (added == Segments::Added::added && segment.lease != Segments::none) grant_all(made.segment);

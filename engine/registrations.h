@@ -40,6 +40,10 @@ class Registrations {
   // `gone` after `end`.
   Segments::Added add(const Segments::Segment& segment, TokenPolicy policy, Handle with,
                       Segments::Made& made);
+  // As `add`, for a segment that the device's first engine has added: `made` is what that returned,
+  // and gets this engine's handle. The segment has no lease here, as the first engine has it.
+  Segments::Added follow(const Segments::Segment& segment, TokenPolicy policy, Handle with,
+                         Segments::Made& made);
 
   // The state of a withdrawal in progress. The caller sets the members above the blank line.
   struct Withdrawal {
@@ -90,6 +94,7 @@ class Registrations {
   // owner would see.
   std::optional<Lease> held(const Segments::Segment& segment);
   bool is_released(const Lease& lease);
+  bool may_copy(const Segments::Segment& segment);
   // Copies the rights and tokens of all segments that share this TokenID from the table to the
   // medium.
   void grant_all(Handle segment);

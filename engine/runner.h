@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -23,9 +24,11 @@
 
 namespace urma::engine {
 
-// An open device: owns the engine and the parts that decide which thread runs it, and forwards each
-// call of the application to the parts that it concerns in the device's mode (`Threads`). Each part
-// answers one question, and its comment says which thread writes which member:
+class Engines;
+
+// An engine of an open device: owns it and the parts that decide which thread runs it, and forwards
+// each call of the application to the parts that it concerns in the device's mode (`Threads`). Each
+// part answers one question, and its comment says which thread writes which member:
 //
 //   Passes           which thread runs the next pass (the engine token), and when is it due?
 //   Keeper           does the application or the service thread ensure that passes are run?
@@ -66,6 +69,19 @@ class Runner final : public drivers::VirtualClock::Driven {
   // Returns whether a thread of the device's own runs passes when the application runs none.
   bool has_service() const { return !inlined() && !simulated(); }
   bool simulated() const { return clock_ != nullptr; }
+
+  // ---- the engines of the device, of which this is one
+
+  // Called before `start`. `engines` owns this object.
+  void join(Engines& engines, uint32_t number) {
+    engines_ = &engines;
+    number_ = number;
+  }
+  Engines& engines() const { return *engines_; }
+  uint32_t number() const { return number_; }
+  // Whether peers have other names outside of this engine, which `engines` knows.
+  bool renames_peers() const { return renames_peers_.load(std::memory_order_acquire); }
+  void rename_peers() { renames_peers_.store(true, std::memory_order_release); }
 
   // ---- the data path; any thread
 
@@ -116,6 +132,9 @@ class Runner final : public drivers::VirtualClock::Driven {
   void take_leave();
   void end_reports();
 
+  Engines* engines_ = nullptr;
+  uint32_t number_ = 0;
+  std::atomic<bool> renames_peers_{false};
   ForkMark fork_mark_;
   const Threads threads_;
   const drivers::PortFacts port_facts_;

@@ -23,6 +23,7 @@ TokenId SegmentTable::take_id() {
 
 void SegmentTable::free_id(TokenId id) {
   names_[number(id)].tree = 0;
+  if (copies_) return;
   freed_[(freed_head_ + freed_count_) % id_limit] = number(id);
   ++freed_count_;
 }
@@ -46,15 +47,19 @@ SegmentTable::Made SegmentTable::made(const Node& node) {
   return {handle, token(handle)};
 }
 
-SegmentTable::Added SegmentTable::add(const Segment& segment, TokenPolicy policy, Made& out) {
+SegmentTable::Added SegmentTable::add(const Segment& segment, TokenPolicy policy, Made& out,
+                                      const Token* drawn) {
   Node* const node = nodes_.create(Node{.segment = segment});
   if (node == nullptr) return Added::full;
-  node->id = take_id();
+  copies_ = drawn != nullptr;
+  node->id = copies_ ? drawn->id : take_id();
   Name& name = names_[number(node->id)];
+  URMA_ASSERT(name.tree == 0, "a TokenID is drawn again when all tables have freed it");
   draw_value(node->id);
   name.values[1] = name.values[0];
   name.tree = (nodes_.index_of(node) + 1) | (policy == TokenPolicy::none ? unchecked_flag : 0);
   out = made(*node);
+  URMA_ASSERT(!copies_ || out.token.value == drawn->value, "one key draws the same values");
   return Added::added;
 }
 

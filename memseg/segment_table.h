@@ -54,8 +54,11 @@ class SegmentTable {
   };
 
   // Adds a segment with a TokenID of its own. A guarded one may be added only once `guard()` is
-  // open. Neither `base` nor `address` plus `bytes` may wrap.
-  Added add(const Segment& segment, TokenPolicy policy, Made& made);
+  // open. Neither `base` nor `address` plus `bytes` may wrap. `drawn`: the token that another table
+  // with the same key has just drawn, if this table copies that one, as those of a device's engines
+  // do. Such a table draws no TokenIDs, and makes the same changes of tokens in the same order, so
+  // that it has the same TokenValues.
+  Added add(const Segment& segment, TokenPolicy policy, Made& made, const Token* drawn = nullptr);
   // Adds a segment under the TokenID of another one.
   Added join(Handle other, const Segment& segment, Made& made);
 
@@ -200,7 +203,8 @@ class SegmentTable {
   RegionArray<uint32_t> freed_{id_limit};
   uint32_t freed_head_ = 0;
   uint32_t freed_count_ = 0;
-  uint32_t drawn_ = 0;  // TokenIDs that have ever been used
+  uint32_t drawn_ = 0;   // TokenIDs that have ever been used
+  bool copies_ = false;  // another table draws the TokenIDs
   Slab<Node> nodes_;
 };
 

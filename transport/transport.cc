@@ -113,7 +113,7 @@ Time Transport::next_deadline() const {
 
 PeerId Transport::know(const Eid& eid, const Endpoint& at, Incarnation life,
                        std::span<const Endpoint> also) {
-  Peer* peer = eid == Eid{} ? peers_.find_at(at) : peers_.find(eid, at, life);
+  Peer* peer = eid == Eid{} ? peers_.find_at(at, life) : peers_.find(eid, at, life);
   if (peer == nullptr) peer = links_.create(eid, at, life, now_);
   if (peer == nullptr) return {};
   // Records the incarnation that the caller asks for, so that no other incarnation takes its place.

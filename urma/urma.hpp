@@ -708,9 +708,14 @@ inline constexpr std::string_view default_device = "cxl:";
 //   fault(loss=5%,seed=7):udp:127.0.0.1       UDP that loses 5 % of the packets
 //   pcap(file=/tmp/x.pcapng):udp:             UDP whose packets are also written to a file
 // Each of these device strings accepts the option `retransmit=sel-fast`, or another name of
-// named_retransmissions(). list_drivers() describes all drivers and their options. Devices of
-// different drivers do not reach one another; a process may open several devices. Any thread may
-// call it.
+// named_retransmissions().
+// `udp:` and `cxl:` devices accept the option `engines=N`, 1 to 8. Then the device has N ports, and
+// another thread can run each, so N threads with a Jetty each do not wait for one another. Each
+// Jetty, Jfr and Jfc belongs to the next engine in turn, or to that of the queues that it shares.
+// Limits hold for each engine. Works of one Jetty may reach a peer that has several engines over
+// different channels. Not with Threads::inlined.
+// list_drivers() describes all drivers and their options. Devices of different drivers do not reach
+// one another; a process may open several devices. Any thread may call it.
 // Errors: invalid_argument (the message quotes the position), address_in_use, permission_denied,
 // no_resources, version_mismatch, unsupported, io_error.
 URMA_API Result<Device> open(std::string_view device = default_device,

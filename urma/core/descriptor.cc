@@ -101,6 +101,16 @@ std::vector<Endpoint> parse_places(std::string_view text) {
   return out;
 }
 
+void add_places(std::string& line, std::string_view before, const std::vector<Endpoint>& places) {
+  for (const Endpoint& place : places) {
+    const std::string text = to_string(place);
+    if (line.size() + before.size() + text.size() > max_descriptor_bytes) return;
+    line += before;
+    line += text;
+    before = ",";
+  }
+}
+
 Error bad_descriptor(std::string_view field, std::string_view why) {
   return {Status::invalid_argument, "invalid descriptor: \"" + std::string(field.substr(0, 80)) +
                                         "\" " + std::string(why) +
@@ -110,7 +120,7 @@ Error bad_descriptor(std::string_view field, std::string_view why) {
 // Sets the field that `key` names. Returns false if the key is unknown or repeated, or the value is
 // malformed.
 bool set_field(Descriptor& out, std::string_view key, std::string_view value, unsigned& seen) {
-  constexpr std::string_view keys[] = {"at", "eid", "life", "segment", "jetty", "also"};
+  constexpr std::string_view keys[] = {"at", "eid", "life", "segment", "jetty", "also", "engines"};
   unsigned which = 0;
   while (which < std::size(keys) && keys[which] != key) ++which;
   if (which == std::size(keys) || (seen >> which & 1) != 0) return false;
@@ -132,8 +142,10 @@ bool set_field(Descriptor& out, std::string_view key, std::string_view value, un
       return (out.segment = parse_segment(value)).has_value();
     case 4:
       return (out.jetty = parse_jetty(value)).has_value();
-    default:
+    case 5:
       return !(out.also = parse_places(value)).empty();
+    default:
+      return !(out.engines = parse_places(value)).empty();
   }
 }
 
@@ -157,14 +169,8 @@ std::string to_string(const Descriptor& descriptor) {
   if (const auto& jetty = descriptor.jetty) {
     line += " jetty=" + hex(number(jetty->id)) + ":" + hex(number(jetty->token));
   }
-  std::string_view before = " also=";
-  for (const Endpoint& place : descriptor.also) {
-    const std::string text = to_string(place);
-    if (line.size() + before.size() + text.size() > max_descriptor_bytes) break;
-    line += before;
-    line += text;
-    before = ",";
-  }
+  add_places(line, " also=", descriptor.also);
+  add_places(line, " engines=", descriptor.engines);
   return line;
 }
 

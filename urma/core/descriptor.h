@@ -24,6 +24,8 @@ namespace urma {
 // hexadecimal.) If the segment's AtomicDomain is not `processor`, its name follows the rights:
 // ...:rwa:engine. If the device has several paths, a field lists their addresses:
 // also=10.0.1.1:4792,10.0.2.1:4792
+// If the device has several engines (engines=4), `at` and `eid` are those of one of them, and
+// another field lists the addresses of the others: engines=127.0.0.1:4793,127.0.0.1:4794
 struct Descriptor {
   struct Segment {
     TokenId id{};
@@ -46,12 +48,16 @@ struct Descriptor {
   std::optional<Segment> segment;
   std::optional<Jetty> jetty;
   std::vector<Endpoint> also{};  // the addresses of the other paths, in order: up to 7
+  // The addresses of the device's other engines: up to 7. The segment is reached at any of them,
+  // the Jetty at `at` only.
+  std::vector<Endpoint> engines{};
   friend bool operator==(const Descriptor&, const Descriptor&) = default;
 };
 
 inline constexpr size_t max_descriptor_bytes = 512;  // the longest line
 
-// Writes the line. Addresses of `also` that do not fit into max_descriptor_bytes are left out.
+// Writes the line. Addresses of `also` and `engines` that do not fit into max_descriptor_bytes are
+// left out.
 // Throws std::bad_alloc.
 URMA_API std::string to_string(const Descriptor& descriptor);
 // Parses what to_string writes. Fields may be in any order; an unknown or repeated field is an

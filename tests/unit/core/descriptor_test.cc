@@ -52,6 +52,10 @@ TEST_CASE("a line lists as many other addresses as fit, and not more than a devi
   const std::string line = to_string(descriptor);
   CHECK(line == good + " also=10.0.1.1:4792,10.0.2.1:5000");
   CHECK(parse_descriptor(line).value() == descriptor);
+  descriptor.engines = {{ipv4(127, 0, 0, 1), 4793}};
+  CHECK(to_string(descriptor) == line + " engines=127.0.0.1:4793");
+  CHECK(parse_descriptor(to_string(descriptor)).value() == descriptor);
+  descriptor.engines.clear();
   Prng prng(2);
   descriptor.also.assign(7, {random_eid(prng), 65535});
   descriptor.at = descriptor.also[0];
@@ -63,10 +67,11 @@ TEST_CASE("a line lists as many other addresses as fit, and not more than a devi
   const size_t named = parse_descriptor(longest).value().also.size();
   CHECK(named >= 3);
   CHECK(named < 7);
-  for (const char* const wrong : {" also=", " also=10.0.0.1:1,", " also=,10.0.0.1:1", " also=x",
-                                  " also=10.0.0.1:1 also=10.0.0.1:2",
-                                  " also=1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,"
-                                  "1.1.1.1:1,1.1.1.1:1,1.1.1.1:1"}) {
+  for (const char* const wrong :
+       {" also=", " also=10.0.0.1:1,", " also=,10.0.0.1:1", " also=x",
+        " also=10.0.0.1:1 also=10.0.0.1:2", " engines=", " engines=10.0.0.1:1 engines=10.0.0.1:2",
+        " also=1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,"
+        "1.1.1.1:1,1.1.1.1:1,1.1.1.1:1"}) {
     INFO(wrong);
     CHECK_FALSE(parse_descriptor(good + wrong).ok());
   }

@@ -115,5 +115,27 @@ TEST_CASE("the descriptor is readable while there are events to take") {
   CHECK(queue.take({&one, 1}) == 0);
 }
 
+TEST_CASE("two queues can share a descriptor, which the one that made it closes") {
+  EventQueue first;
+  REQUIRE(first.make_descriptor());
+  {
+    EventQueue second;
+    second.raise(lost_path(1));
+    second.hand_over(Time{});
+    second.share_descriptor(first);
+    CHECK(readable(first));
+    Event one;
+    REQUIRE(second.take({&one, 1}) == 1);
+    CHECK_FALSE(readable(first));
+    second.raise(lost_path(2));
+    second.hand_over(Time{} + std::chrono::milliseconds(2));
+    CHECK(readable(first));
+    REQUIRE(second.take({&one, 1}) == 1);
+  }
+  first.raise(lost_path(3));
+  first.hand_over(Time{});
+  CHECK(readable(first));
+}
+
 }  // namespace
 }  // namespace urma::test

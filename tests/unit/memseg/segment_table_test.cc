@@ -363,6 +363,49 @@ TEST_CASE("a former token is distinguished from a value that never was one") {
   CHECK(one.table.once(one.id, were.back()));
 }
 
+// Each engine of a device has a table; the first one draws the names.
+TEST_CASE("tables with one key that make the same changes have the same tokens") {
+  std::array<std::byte, 4096> memory{};
+  const SegmentTable::Segment segment{.base = memory.data(), .bytes = 1024, .rights = read_write};
+  SegmentTable first{4, SipHash(1, 2)};
+  SegmentTable copy{4, SipHash(1, 2)};
+  SegmentTable::Made made;
+  SegmentTable::Made copied;
+  const uint64_t base = reinterpret_cast<uint64_t>(memory.data());
+  const auto opens = [&](TokenValue value) {
+    const TokenId id = made.token.id;
+    return copy.check(id, value, base, 1, Rights::read) != nullptr &&
+           first.check(id, value, base, 1, Rights::read) != nullptr;
+  };
+  for (int round = 0; round < 3; ++round) {
+    for (const TokenPolicy policy : {TokenPolicy::plain_text, TokenPolicy::none}) {
+      REQUIRE(first.add(segment, policy, made) == Added::added);
+      REQUIRE(copy.add(segment, policy, copied, &made.token) == Added::added);
+      CHECK(copied.token.id == made.token.id);
+      CHECK(copied.token.checked == made.token.checked);
+      CHECK(opens(made.token.value));
+      const bool rotated = policy == TokenPolicy::plain_text;
+      CHECK(first.rotate(made.segment) == rotated);
+      CHECK(copy.rotate(copied.segment) == rotated);
+      const TokenValue newer = first.token(made.segment).value;
+      CHECK(copy.token(copied.segment).value == newer);
+      CHECK(opens(newer));
+      if (rotated) CHECK(copy.once(made.token.id, made.token.value));
+      copy.release(copy.withdraw(copied.segment, false));
+      first.release(first.withdraw(made.segment, false));
+      CHECK_FALSE(opens(newer));
+    }
+  }
+  // It is full when its own segments are as many as it has room for.
+  std::array<SegmentTable::Made, 4> all;
+  for (SegmentTable::Made& one : all) {
+    REQUIRE(first.add(segment, TokenPolicy::plain_text, made) == Added::added);
+    REQUIRE(copy.add(segment, TokenPolicy::plain_text, one, &made.token) == Added::added);
+  }
+  CHECK(first.add(segment, TokenPolicy::plain_text, made) == Added::full);
+  CHECK(copy.add(segment, TokenPolicy::plain_text, copied, &made.token) == Added::full);
+}
+
 TEST_CASE("another incarnation has other TokenIDs and other TokenValues") {
   const memseg::TokenMint one(SipHash(1, 2));
   const memseg::TokenMint other(SipHash(1, 3));
