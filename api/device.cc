@@ -335,7 +335,7 @@ std::vector<std::unique_ptr<engine::Runner>> make_runners(Ports ports,
   std::unique_ptr<Entropy> entropy = entropy_for(*ports.front());
   const auto life = Incarnation(entropy->next() | 1);
   const uint64_t key = entropy->next();
-  const engine::EngineSettings settings{
+  engine::EngineSettings settings{
       .life = life,
       .operation_timeout = options.operation_timeout,
       .idle_timeout = options.idle_timeout,
@@ -357,6 +357,8 @@ std::vector<std::unique_ptr<engine::Runner>> make_runners(Ports ports,
       if (!made) state.unseen = made.error().message;
     }
     std::unique_ptr<engine::Log> log = logs.of_engine();
+    settings.jetty_ids = {static_cast<uint32_t>(runners.size()),
+                          static_cast<uint32_t>(ports.size())};
     if (entropy == nullptr) entropy = std::make_unique<SecureEntropy>();
     runners.push_back(std::make_unique<engine::Runner>(std::move(port), settings, options.threads,
                                                        std::move(entropy)));

@@ -68,7 +68,7 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       dirty_(settings.limits.jetties + 1),
       names_(transactions_.jetties(), transport_, dirty_, port_->clock() != nullptr),
       ready_(settings.limits.jetties + 1),
-      jetty_control_(settings.limits.jetties, transactions_, *entropy_),
+      jetty_control_(settings.limits.jetties, transactions_, *entropy_, settings.jetty_ids),
       registrations_(segments_, {port_->memory(), port_->device_reads()}, transactions_, fills_),
       path_changes_(port_->path_ports(), transport_, fills_) {
   if (port_->memory() != nullptr) port_->memory()->set_judge(&judge_);

@@ -29,7 +29,8 @@ struct EngineSettings {
   Retransmission retransmission{};
   Balance balance = Balance::slice;
   Limits limits{};
-  bool profile = false;  // the stages of the device are timed
+  bool profile = false;      // the stages of the device are timed
+  JettyIdShare jetty_ids{};  // the ids of Jetties that this engine of the device has
   // The key of the segments' tokens, which several engines of a device have in common.
   std::array<uint64_t, 2> segment_key{};
 };

@@ -16,8 +16,9 @@ namespace urma::engine {
 class JettyControl {
  public:
   // `limit`: how many Jetties the application may have. The other parts outlive this object.
-  JettyControl(uint32_t limit, jetty::Transactions& transactions, Entropy& entropy)
-      : transactions_(transactions), entropy_(entropy), ids_(limit, entropy) {}
+  JettyControl(uint32_t limit, jetty::Transactions& transactions, Entropy& entropy,
+               const JettyIdShare& share = {})
+      : transactions_(transactions), entropy_(entropy), ids_(limit, entropy, share) {}
 
   struct Made {
     JettyId id{};

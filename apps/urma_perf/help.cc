@@ -28,7 +28,7 @@ Tests: {}
   --count N          the number of messages of each size, instead of a time
   --depth D          _bw: works outstanding for each Jetty   (as many as 4 MiB hold, 4 to 128)
   --jetties N        Jetties on each side                    (one for each thread)
-  --threads N        threads of the client                   (1)
+  --threads N        threads of the client (with engines=N in --device, an engine each) (1)
   --auto, --served   the device's thread runs it beside the threads that poll; or alone
   --device STRING    cxl: (shared memory; default on one host), udp:10.0.0.5, "fault(loss=5%):udp:"
   --retransmit MODE  gbn-fast, gbn-timeout, sel-fast, sel-timeout, sel-rack: docs/performance.md
@@ -47,7 +47,8 @@ Other options
                        does not hold
   --inline             the threads that measure run the device, spinning (default)
   --auto               like --inline, but the device has its own thread as well, as it has by
-                       default in an application (Threads::automatic)
+                       default in an application (Threads::automatic); the default for a device
+                       string with engines=
   --served             the device's own thread, asleep when idle; measuring threads sleep, too
   --device STRING      with --self: the device of both sides
   --retransmit MODE    how this side sends lost packets again (sel-rack); with --self: both sides;

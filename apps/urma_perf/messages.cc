@@ -11,11 +11,16 @@ Wording wording() {
 }
 
 void to_json(json& out, const SideDescription& in) {
-  out = {{"segment", in.segment}, {"jetties", in.jetties}};
+  out = {{"segment", in.segment},
+         {"jetties", in.jetties},
+         {"engines", in.engines},
+         {"engine_of", in.engine_of}};
 }
 void from_json(const json& in, SideDescription& out) {
   read_field(in, "segment", out.segment);
   read_field(in, "jetties", out.jetties);
+  read_field(in, "engines", out.engines);
+  read_field(in, "engine_of", out.engine_of);
 }
 
 void to_json(json& out, const Case& in) {

@@ -24,7 +24,7 @@ namespace urma::apps::perf {
 //   bye      -> bye       the client leaves
 // The server may answer any of them with failed (apps/common/message.h).
 inline constexpr int protocol =
-    3;  // incremented by every change that old readers do not understand
+    4;  // incremented by every change that old readers do not understand
 
 Wording wording();
 
@@ -70,6 +70,13 @@ struct Report {
   double raw_bytes_per_second = 0;
   int64_t waited = 0;                    // ns for which the server waited for a processor
   std::optional<SideProfile> profile{};  // if the server's device is profiled
+
+  // Adds the arrivals of another queue.
+  void add(const Report& other) {
+    messages += other.messages;
+    windows += other.windows;
+    verdict.add(other.verdict);
+  }
 };
 void to_json(nlohmann::json& out, const Report& in);
 void from_json(const nlohmann::json& in, Report& out);

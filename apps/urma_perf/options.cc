@@ -133,8 +133,15 @@ void choose_threads(const CommandLine& line, const GivenWords& words, Options& o
   std::vector<std::string> modes;
   for (const ThreadsMode& mode : threads_modes) modes.emplace_back(mode.option);
   line.exclude(modes);
+  const auto several = [](const std::string& device) {
+    return device.find("engines=") != std::string::npos;
+  };
   for (size_t i = 0; i < threads_modes.size(); ++i) {
-    if (words.modes[i]) options.threads_mode = &threads_modes[i];
+    // A device of several engines cannot be inlined.
+    const bool first_possible = line.first_given(modes) == std::nullopt &&
+                                threads_modes[i].threads == Threads::automatic &&
+                                (several(options.device) || several(options.peer_device));
+    if (words.modes[i] || first_possible) options.threads_mode = &threads_modes[i];
   }
   // A thread has at least one Jetty; one each, unless more are asked for.
   if (!line.given("--jetties")) options.jetties = options.threads;

@@ -80,10 +80,12 @@ void Responder::begin(bool profiled) {
   builds_ = Builds(profiled);
 }
 
-Report Responder::end() {
-  const Case& what = side_.what();
-  if (what.verify && what.test->lands_unseen()) side_.check_ledger(report_.verdict);
-  return report_;
+Report report_of(const Side& side, std::span<const Responder> responders) {
+  Report report;
+  for (const Responder& responder : responders) report.add(responder.arrivals());
+  const Case& what = side.what();
+  if (what.verify && what.test->lands_unseen()) side.check_ledger(report.verdict);
+  return report;
 }
 
 }  // namespace urma::apps::perf

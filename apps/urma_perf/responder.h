@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -9,8 +10,8 @@
 
 namespace urma::apps::perf {
 
-// The server's half of a case: counts and checks the arrivals, and sends a message back for each in
-// a ping-pong.
+// The server's half of a case, for the Jetties of one completion queue: counts and checks the
+// arrivals, and sends a message back for each in a ping-pong.
 class Responder {
  public:
   // `check_each`: each message can be checked, because no engine runs between its completion and
@@ -22,8 +23,8 @@ class Responder {
 
   // `profiled`: the building of works is timed, too.
   void begin(bool profiled);
-  // Called after the client has written its ledger to this side.
-  Report end();
+  // Returns what arrived since `begin`.
+  const Report& arrivals() const { return report_; }
   const Builds& builds() const { return builds_; }
 
  private:
@@ -43,5 +44,9 @@ class Responder {
   Report report_;
   Builds builds_{false};
 };
+
+// Returns what came to this side since all its responders began. Called after the client has
+// written its ledger to this side.
+Report report_of(const Side& side, std::span<const Responder> responders);
 
 }  // namespace urma::apps::perf

@@ -40,7 +40,11 @@ Server::Server(const Options& options, const std::string& device, std::atomic<bo
       over_(over),
       device_(captures_.watch(open_device(device, {*options.threads_mode, options.retransmit,
                                                    options.congestion, options.profile}))),
-      completions_(must(device_.jfc(completion_entries), "the server's completion queue")),
+      engine_threads_(device_, completion_entries, options.threads_mode->polls,
+                      [this](size_t queue, const Completion& completion) {
+                        (void)handle_of_case(queue, completion);
+                      }),
+      completions_(*engine_threads_.queues().front()),
       dialogue_(device_, dialogue_options(completions_)),
       taker_(options.threads_mode->polls) {
   const Service service = service_for("write_lat");
@@ -68,7 +72,10 @@ void Server::run() {
   if (options_.verbose) print_error(device_.description());
   for (uint32_t turns = 1; !interrupted() && !over_; ++turns) {
     const Session::Pace pace = this->pace();
-    const bool idle = pace == Session::Pace::idle;
+    const bool idle = pace <= Session::Pace::asleep;
+    engine_threads_.set_pace(pace == Session::Pace::idle ? EngineThreads::Pace::idle
+                             : idle                      ? EngineThreads::Pace::asleep
+                                                         : EngineThreads::Pace::measured);
     const auto taken = idle                              ? completions_.wait(idle_wait)
                        : pace == Session::Pace::in_limit ? taker_.look(completions_)
                                                          : taker_.take(completions_);
@@ -91,12 +98,22 @@ Session::Pace Server::pace() const {
   return most;
 }
 
-void Server::handle(const Completion& completion) {
+bool Server::handle_of_case(size_t queue, const Completion& completion) {
   for (const auto& session : sessions_) {
-    if (session->handle(completion)) return;
+    if (session->handle(queue, completion)) return true;
   }
+  return false;
+}
+
+void Server::handle(const Completion& completion) {
+  if (handle_of_case(0, completion)) return;
   // Otherwise it belongs to a case that has ended.
-  if (completion.jetty != dialogue_.jetty().id()) return;
+  if (completion.jetty == dialogue_.jetty().id()) handle_dialogue(completion);
+}
+
+void Server::handle_dialogue(const Completion& completion) {
+  engine_threads_.catch_up();
+  const auto paused = engine_threads_.pause();
   const auto text = dialogue_.handle(completion);
   if (completion.operation == Operation::read) {
     for (const auto& session : sessions_) {
@@ -161,7 +178,7 @@ Message Server::welcome(const Session::Client& from, const Message& question) {
                     most_clients));
   }
   const auto hello = body_of<Hello>(question);
-  sessions_.push_back(std::make_unique<Session>(++clients_, device_, completions_,
+  sessions_.push_back(std::make_unique<Session>(++clients_, device_, engine_threads_.queues(),
                                                 options_.threads_mode->alone, from, hello));
   if (options_.verbose)
     print_error(fmt::format("client {} (liburma {}): {}", clients_, version, hello.jetty));
@@ -176,6 +193,7 @@ void Server::run_limits() {
 }
 
 void Server::look_after_clients() {
+  const auto paused = engine_threads_.pause();
   const int64_t time = now();
   for (const auto& session : sessions_) {
     auto probe = session->probe(time, probed_);

@@ -9,13 +9,15 @@
 #include "apps/common/captures.h"
 #include "apps/common/dialogue.h"
 #include "apps/urma_perf/completions.h"
+#include "apps/urma_perf/engine_threads.h"
 #include "apps/urma_perf/options.h"
 #include "apps/urma_perf/session.h"
 
 namespace urma::apps::perf {
 
-// The server on one address. It has one device, one thread and one loop, and any number of clients,
-// each with a Session. It spins while a client measures, and sleeps otherwise.
+// The server on one address. It has one device, one thread and one loop (and a thread for each
+// further engine of the device), and any number of clients, each with a Session. It spins while a
+// client measures, and sleeps otherwise.
 class Server {
  public:
   // `over` is shared with the servers on other addresses.
@@ -34,6 +36,9 @@ class Server {
  private:
   Session::Pace pace() const;
   void handle(const Completion& completion);
+  // Returns false if the completion is not of a running case.
+  bool handle_of_case(size_t queue, const Completion& completion);
+  void handle_dialogue(const Completion& completion);
   void handle_message(const Session::Client& from, const Message& question);
   void greet(const Session::Client& from, const Message& question);
   Message welcome(const Session::Client& from, const Message& question);
@@ -46,10 +51,11 @@ class Server {
   std::atomic<bool>& over_;
   apps::Captures captures_{"urma_perf server"};  // destroyed after the device
   Device device_;
-  Jfc completions_;  // of the dialogue and of all sessions
+  std::vector<std::unique_ptr<Session>> sessions_;
+  EngineThreads engine_threads_;  // handle completions of the sessions
+  Jfc& completions_;              // of the first engine: of the dialogue, too
   Dialogue dialogue_;
   Taker taker_;
-  std::vector<std::unique_ptr<Session>> sessions_;
   uint64_t clients_ = 0;  // so far
   std::array<std::byte, 8>
       probed_{};  // probes of all clients read into this buffer, and the bytes are not used

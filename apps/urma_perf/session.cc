@@ -24,11 +24,11 @@ Body understood(const Message& message) {
 
 }  // namespace
 
-Session::Session(uint64_t number, Device& device, Jfc& completions, bool alone,
+Session::Session(uint64_t number, Device& device, std::span<Jfc* const> queues, bool alone,
                  const Client& client, const Hello& hello)
     : number_(number),
       device_(device),
-      completions_(completions),
+      queues_(queues),
       alone_(alone),
       client_(client),
       answers_to_(must(device.import(hello.jetty), "the client's Jetty").jetty),
@@ -65,8 +65,7 @@ Message Session::answer(const Message& question) {
 
 namespace {
 
-Side met(Device& device, const Setup& setup, Jfc& completions) {
-  Jfc* const queues[] = {&completions};
+Side met(Device& device, const Setup& setup, std::span<Jfc* const> queues) {
   Side side(device, setup.what, Place::server, queues);
   side.meet(device, setup.side);
   return side;
@@ -74,10 +73,11 @@ Side met(Device& device, const Setup& setup, Jfc& completions) {
 
 }  // namespace
 
-Session::Running::Running(Device& device, const Setup& setup, Jfc& completions, bool alone)
-    : side(met(device, setup, completions)),
-      responder(side, alone),
-      begin(must(device.stats(), "statistics")) {
+Session::Running::Running(Device& device, const Setup& setup, std::span<Jfc* const> queues,
+                          bool alone)
+    : side(met(device, setup, queues)), begin(must(device.stats(), "statistics")) {
+  responders.reserve(queues.size());
+  while (responders.size() < queues.size()) responders.emplace_back(side, alone);
   if (!setup.what.limit) return;
   limit = make_limit(device, side, Place::server);
   limit->meet(setup.raw);
@@ -88,7 +88,7 @@ nlohmann::json Session::setup(const Setup& setup) {
     throw Failure(Exit::usage, why);
   }
   running_.reset();  // destroys the memory of the previous case first
-  running_ = std::make_unique<Running>(device_, setup, completions_, alone_);
+  running_ = std::make_unique<Running>(device_, setup, queues_, alone_);
   Ready ready{.side = running_->side.describe(), .raw = ""};
   if (running_->limit) ready.raw = running_->limit->told();
   return ready;
@@ -107,7 +107,7 @@ void Session::begin(const Begin& begin) {
   } else {
     const auto profile = device_.profile();
     profile_ = profile ? std::optional(*profile) : std::nullopt;
-    running_->responder.begin(profile_.has_value());
+    for (Responder& responder : running_->responders) responder.begin(profile_.has_value());
   }
 }
 
@@ -118,7 +118,7 @@ Report Session::end() {
     report.raw_bytes_per_second = running_->limit->tally().bytes_per_second();
   } else {
     const auto profile = profile_of_round();
-    report = running_->responder.end();
+    report = report_of(running_->side, running_->responders);
     report.profile = profile;
   }
   in_limit_ = false;
@@ -129,8 +129,11 @@ Report Session::end() {
 // Returns the times of the stages since the round began, before the bytes are checked.
 std::optional<SideProfile> Session::profile_of_round() {
   if (!profile_) return std::nullopt;
-  SideProfile out = between(*profile_, must(device_.profile(), "the times of stages"), 1);
-  out.build = running_->responder.builds().time();
+  SideProfile out = between(*profile_, must(device_.profile(), "the times of stages"),
+                            static_cast<uint32_t>(queues_.size()));
+  Builds builds(true);
+  for (const Responder& responder : running_->responders) builds.add(responder.builds());
+  out.build = builds.time();
   return out;
 }
 

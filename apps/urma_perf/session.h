@@ -18,9 +18,10 @@ class Session {
     friend bool operator==(const Client&, const Client&) = default;
   };
 
-  // The caller has checked the version in `hello`. `alone`: no engine runs beside this thread.
-  Session(uint64_t number, Device& device, Jfc& completions, bool alone, const Client& client,
-          const Hello& hello);
+  // The caller has checked the version in `hello`. `queues`: the server's, of which each is handled
+  // by a thread. `alone`: no engine runs beside this thread.
+  Session(uint64_t number, Device& device, std::span<Jfc* const> queues, bool alone,
+          const Client& client, const Hello& hello);
 
   uint64_t number() const { return number_; }
   const Client& client() const { return client_; }
@@ -28,18 +29,19 @@ class Session {
 
   // Answers a question of the client, or throws the Failure with which to answer.
   Message answer(const Message& question);
-  // Returns false if the completion is not of the running case.
-  bool handle(const Completion& completion) {
-    return running_ && running_->responder.handle(completion);
+  // Returns false if the completion is not of the running case. Called by the thread of the queue,
+  // and only while no thread calls another function.
+  bool handle(size_t queue, const Completion& completion) {
+    return running_ && running_->responders[queue].handle(completion);
   }
 
   // How the server's loop must run for this session.
-  enum class Pace : uint8_t { idle, measured, in_limit };
+  enum class Pace : uint8_t { idle, asleep, measured, in_limit };
   Pace pace() const {
     if (in_limit_) return Pace::in_limit;
+    if (!running_) return Pace::idle;
     // In a test that wakes a side, that side must sleep first.
-    const bool measured = running_ && !running_->side.what().test->asleep;
-    return measured ? Pace::measured : Pace::idle;
+    return running_->side.what().test->asleep ? Pace::asleep : Pace::measured;
   }
   // Runs this side's part of the limit for this long, if the limit is being measured.
   void run_limit(int64_t time);
@@ -54,10 +56,10 @@ class Session {
 
  private:
   struct Running {
-    Running(Device& device, const Setup& setup, Jfc& completions, bool alone);
+    Running(Device& device, const Setup& setup, std::span<Jfc* const> queues, bool alone);
 
-    Side side;  // declared first, because the others use it
-    Responder responder;
+    Side side;                          // declared first, because the others use it
+    std::vector<Responder> responders;  // of each queue
     std::unique_ptr<Limit> limit;
     Statistics begin;
   };
@@ -70,8 +72,8 @@ class Session {
 
   const uint64_t number_;  // tells the server's sessions apart
   Device& device_;
-  Jfc& completions_;  // of all sessions
-  const bool alone_;  // no engine runs beside this thread
+  const std::span<Jfc* const> queues_;  // of all sessions
+  const bool alone_;                    // no engine runs beside this thread
   const Client client_;
   RemoteJetty answers_to_;
   RemoteSegment presence_;            // read to see whether a silent client still lives

@@ -111,19 +111,35 @@ void Side::make_jetties(Device& device, std::span<Jfc* const> completions) {
 }
 
 SideDescription Side::describe() const {
-  SideDescription description{.segment = segment_.descriptor(), .jetties = {}};
+  SideDescription out{
+      .segment = segment_.descriptor(), .jetties = {}, .engines = {}, .engine_of = {}};
+  std::vector<PeerId> engines;
   for (const Jetty& jetty : jetties_) {
     const RemoteJetty self = jetty.local();
-    description.jetties.emplace_back(number(self.id), number(self.token));
+    const auto known = std::ranges::find(engines, self.peer);
+    const auto engine = static_cast<uint32_t>(known - engines.begin());
+    if (known == engines.end()) {
+      engines.push_back(self.peer);
+      out.engines.push_back(jetty.descriptor());
+    }
+    out.jetties.emplace_back(number(self.id), number(self.token));
+    out.engine_of.push_back(engine);
   }
-  return description;
+  return out;
 }
 
 void Side::meet(Device& device, const SideDescription& other) {
   other_ = must(device.import(other.segment), "the other side's memory").segment;
+  std::vector<PeerId> engines;
+  for (const std::string& line : other.engines)
+    engines.push_back(must(device.import(line), "the other side's Jetties").jetty.peer);
   other_jetties_.clear();
-  for (const auto& [id, token] : other.jetties) {
-    other_jetties_.push_back({.peer = other_.peer, .id = JettyId(id), .token = TokenValue(token)});
+  for (size_t i = 0; i < std::min(other.jetties.size(), other.engine_of.size()); ++i) {
+    const auto& [id, token] = other.jetties[i];
+    const uint32_t engine = other.engine_of[i];
+    if (engine >= engines.size()) break;  // then too few Jetties are found below
+    other_jetties_.push_back(
+        {.peer = engines[engine], .id = JettyId(id), .token = TokenValue(token)});
   }
   const bool enough = !case_.test->told() || other_jetties_.size() == case_.jetties;
   if (enough && other_.bytes >= layout_.bytes()) return;

@@ -20,9 +20,12 @@ enum class Place : uint8_t { client, server };
 
 // The description of one side, sent to the other.
 struct SideDescription {
-  std::string segment;  // the descriptor of the segment
-  std::vector<std::pair<uint32_t, uint32_t>>
-      jetties;  // id and token; they belong to the process of the segment
+  std::string segment;                                 // the descriptor of the segment
+  std::vector<std::pair<uint32_t, uint32_t>> jetties;  // id and token
+  // The descriptor of a Jetty of each engine that has any, and for each Jetty the index of its
+  // engine.
+  std::vector<std::string> engines;
+  std::vector<uint32_t> engine_of;
 };
 
 // One side of a case: its memory and its Jetties, and access to those of the other side. The loops

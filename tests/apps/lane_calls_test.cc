@@ -39,7 +39,7 @@ struct LaneSides {
     calls.run({.at = INT64_MAX, .count = count}, outcome);
     if (spoil_after) server->slot(0, 0)[0] ^= std::byte{1};
     std::ranges::copy(client.ledger(), server->ledger().begin());
-    outcome.verdict.add(responder.end().verdict);
+    outcome.verdict.add(report_of(*server, std::span(&responder, 1)).verdict);
     return outcome;
   }
 

@@ -156,10 +156,25 @@ TEST_CASE("each thread has a lane of its own, as many as a device has") {
   REQUIRE(parse({"--self", "lane_atomic_lat", "--sweep"}).cases().size() == 4);
 }
 
+TEST_CASE("a device with several engines is not inlined, unless that is asked for") {
+  const auto mode = [](std::vector<std::string> words) {
+    words.insert(words.begin(), {"--self", "write_bw"});
+    return parse(words).threads_mode->name;
+  };
+  REQUIRE(mode({"--device", "cxl:"}) == "inlined");
+  REQUIRE(mode({"--device", "cxl:?engines=2"}) == "automatic");
+  REQUIRE(mode({"--device", "udp:", "--peer-device", "udp:?engines=2"}) == "automatic");
+  REQUIRE(mode({"--device", "cxl:?engines=2", "--served"}) == "served");
+  REQUIRE(mode({"--device", "cxl:?engines=2", "--inline"}) == "inlined");
+}
+
 TEST_CASE("control messages are read as they were written") {
   const Options options = parse({"--self", "read_bw", "--size", "4K", "--no-verify"});
   const Setup sent{.what = options.cases().front(),
-                   .side = {.segment = "urma1 ...", .jetties = {{1, 2}, {3, 4}}},
+                   .side = {.segment = "urma1 ...",
+                            .jetties = {{1, 2}, {3, 4}},
+                            .engines = {"urma1 +++", "urma1 ---"},
+                            .engine_of = {1, 0}},
                    .raw = "127.0.0.1:5"};
   const Message message =
       parse_message(to_text({.id = 9, .type = "setup", .body = sent}, wording()));
@@ -171,12 +186,17 @@ TEST_CASE("control messages are read as they were written") {
   REQUIRE(got.what.signal_every == 1);
   REQUIRE(!got.what.verify);
   REQUIRE(got.side.jetties == sent.side.jetties);
+  REQUIRE(got.side.engines == sent.side.engines);
+  REQUIRE(got.side.engine_of == sent.side.engine_of);
   REQUIRE(got.raw == sent.raw);
 }
 
 TEST_CASE("a setup with a number that none of its fields can have is refused") {
   const json good = Setup{.what = parse({"--self", "read_bw"}).cases().front(),
-                          .side = {.segment = "urma1 ...", .jetties = {{1, 2}}},
+                          .side = {.segment = "urma1 ...",
+                                   .jetties = {{1, 2}},
+                                   .engines = {"urma1 +++"},
+                                   .engine_of = {0}},
                           .raw = ""};
   const auto understood = [](const json& body) {
     try {

@@ -330,6 +330,19 @@ def test_threads_jetties_and_signals():
     results("--self", "read_bw", "--size", "64K", "--count", "500", "--served", "--no-verify")
 
 
+def test_several_engines():
+    """Each thread of the client has an engine, and so has each thread of the server."""
+    for device in ("cxl:", "udp:"):
+        for name in ("write_bw", "send_bw", "write_imm_bw", "read_bw", "atomic_bw"):
+            (result,) = results("--self", name, "--count", "3000", "--threads", "3", "--rounds",
+                                "1", "--device", device + "?engines=3")
+            assert result["threads_mode"] == "automatic", result
+        # Sides may have different numbers of engines.
+        for ours, theirs in (("", "?engines=3"), ("?engines=2", "")):
+            results("--self", "send_lat", "--count", "500", "--jetties", "4", "--rounds", "1",
+                    "--auto", "--device", device + ours, "--peer-device", device + theirs)
+
+
 def test_largest_messages():
     """A side that fills or compares a gigabyte is not considered dead meanwhile: for reads the
     server fills, for writes it compares. Each commit chooses one."""

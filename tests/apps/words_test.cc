@@ -97,7 +97,7 @@ struct BothSides {
     stream.run({.at = INT64_MAX, .count = 1600}, outcome);
     std::ranges::copy(client.ledger(), server.ledger().begin());
     if (spoil_after) server.slot(1, 3)[0] ^= std::byte{1};
-    return outcome.verdict.wrong + responder.end().verdict.wrong;
+    return outcome.verdict.wrong + report_of(server, std::span(&responder, 1)).verdict.wrong;
   }
 
   Device device;

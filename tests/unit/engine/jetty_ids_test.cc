@@ -28,6 +28,22 @@ TEST_CASE("each id above the well-known ones is given out once, then there is no
   CHECK_FALSE(ids.take());
 }
 
+TEST_CASE("the engines of a device give out different ids", "[numbers]") {
+  constexpr uint32_t engines = 3;
+  std::vector<bool> seen(id_limit);
+  uint32_t count = 0;
+  for (uint32_t engine = 0; engine < engines; ++engine) {
+    SeededEntropy entropy(engine);
+    JettyIds ids(1, entropy, {.engine = engine, .engines = engines});
+    while (const auto id = ids.take()) {
+      if (seen[number(*id)]) FAIL("id " << number(*id) << " was given out before");
+      seen[number(*id)] = true;
+      ++count;
+    }
+  }
+  CHECK(count == id_limit - number(first_dynamic_jetty));
+}
+
 TEST_CASE("the ids of two devices are drawn in different orders") {
   SeededEntropy one(1);
   SeededEntropy other(2);
