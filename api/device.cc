@@ -201,7 +201,7 @@ Result<Ports> open_ports(const drivers::DeviceString& device, uint32_t engines, 
       }
       return Error{why.status,
                    "open: this device string names a medium or a wrapper with one engine. Fix: "
-                   "leave out engines, or use udp:ADDRESS or cxl:PATH without a wrapper"};
+                   "leave out engines, or use udp: or cxl:, of which only fault() may be a wrapper"};
     }
     ports.push_back(std::move(*next));
   }

@@ -10,6 +10,15 @@ constexpr size_t burst = 64;
 
 }  // namespace
 
+// With the same faults at other times.
+Result<std::unique_ptr<PacketPort>> FaultPort::beside() {
+  Result<std::unique_ptr<PacketPort>> inner = inner_->beside();
+  if (!inner) return inner.error();
+  Settings settings = settings_;
+  settings.seed += ++beside_ << 32;
+  return std::unique_ptr<PacketPort>(std::make_unique<FaultPort>(std::move(*inner), settings));
+}
+
 FaultPort::FaultPort(std::unique_ptr<PacketPort> inner, const Settings& settings)
     : inner_(std::move(inner)),
       settings_(settings),

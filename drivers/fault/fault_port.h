@@ -29,6 +29,7 @@ class FaultPort final : public PacketPort {
   FaultPort(std::unique_ptr<PacketPort> inner, const Settings& settings);
   ~FaultPort() override;
 
+  Result<std::unique_ptr<PacketPort>> beside() override;
   const PortFacts& facts() const override { return facts_; }
   PortCounters counters() const override;
   size_t metrics(std::span<uint64_t> out) override { return inner_->metrics(out); }
@@ -93,6 +94,7 @@ class FaultPort final : public PacketPort {
 
   std::unique_ptr<PacketPort> inner_;
   const Settings settings_;
+  uint64_t beside_ = 0;  // ports that were opened so
   PortFacts facts_;
   Prng prng_;
   FramePool pool_{frame_count};

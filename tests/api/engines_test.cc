@@ -364,6 +364,42 @@ TEST_CASE("a thread for each engine sends to a Jetty of its own, and each messag
   }
 }
 
+// Each thread adds by an engine of its own, over channels that lose packets, and the owner's
+// engines add to the same words.
+TEST_CASE("each atomic executes once though packets of all engines are lost") {
+  constexpr uint64_t rounds = 400;
+  constexpr unsigned threads = 3;
+  SeveralAndSeveral both("fault(loss=5%,dup=5%,seed=9):udp:", threads, 2,
+                         {.threads = Threads::automatic});
+  const RemoteSegment there = both.segment();
+  std::atomic<unsigned> fine{0};
+  std::vector<std::thread> running;
+  for (Jetty& jetty : both.user.jetties) {
+    running.emplace_back([&] {
+      uint64_t posted = 0;
+      for (uint64_t ended = 0; ended < rounds;) {
+        while (posted < rounds && jetty.post(fetch_add(there, 8 * (posted % 4), 1)) == 1) ++posted;
+        const auto some = jetty.wait(patience);
+        if (some.empty()) return;
+        for (const Completion& done : some) {
+          if (!done.ok()) return;
+        }
+        ended += some.size();
+      }
+      ++fine;
+    });
+  }
+  for (std::thread& one : running) one.join();
+  REQUIRE(fine == threads);
+  both.owner.in_order();
+  for (size_t word = 0; word < 4; ++word) {
+    uint64_t value = 0;
+    std::memcpy(&value, &both.owner.segment.bytes()[8 * word], sizeof value);
+    CHECK(value == threads * rounds / 4);
+  }
+  CHECK(both.user.device.stats().value().faults_injected > 0);
+}
+
 TEST_CASE("queues that are shared belong to one engine") {
   SeveralAndSeveral both("udp:", 1, 3);
   Device& device = both.owner.device;
@@ -408,7 +444,8 @@ TEST_CASE("engines that a device cannot have are refused with the cure") {
       {"udp:?engines=2x", Threads::automatic, Status::invalid_argument, "engines must be 1 to 8"},
       {"udp:?engines=2", Threads::inlined, Status::invalid_argument, "Threads::automatic"},
       {"sim:few?engines=2", Threads::automatic, Status::unsupported, "leave out engines"},
-      {"fault(loss=1%):udp:?engines=2", Threads::automatic, Status::unsupported, "without a wrap"},
+      {"paths():udp:127.0.0.1:0+udp:127.0.0.2:0?engines=2", Threads::automatic,
+       Status::invalid_argument, "engines"},
       {window.text() + "?share=segment&engines=2", Threads::automatic, Status::unsupported,
        "share=segment"},
   };
