@@ -177,35 +177,56 @@ Result<uint32_t> take_engines(drivers::DeviceString& device) {
           ". Fix: use as many as threads that poll, and no more than there are processors");
 }
 
-using Ports = std::vector<std::unique_ptr<drivers::PacketPort>>;
+// Secrets come from the kernel, except in a simulated network, where one seed determines
+// everything.
+std::unique_ptr<Entropy> entropy_for(drivers::PacketPort& port) {
+  if (port.clock() != nullptr) return std::make_unique<SeededEntropy>(port.clock()->seed());
+  return std::make_unique<SecureEntropy>();
+}
 
-// Opens a port for each engine.
-Result<Ports> open_ports(const drivers::DeviceString& device, uint32_t engines, Threads threads) {
-  Ports ports;
+// The ports of a device, one for each engine, and what its first one has drawn.
+struct Opened {
+  std::vector<std::unique_ptr<drivers::PacketPort>> ports;
+  std::unique_ptr<Entropy> entropy;
+  Incarnation life{};
+};
+
+Error no_port_beside(size_t engine, const Error& why) {
+  if (!why.message.empty()) {
+    return Error{why.status, "open: engine " + std::to_string(engine) + ": " + why.message};
+  }
+  return Error{why.status,
+               "open: this device string names a medium or a wrapper with one engine. Fix: leave "
+               "out engines, or use udp: or cxl:, of which only fault() may be a wrapper"};
+}
+
+Result<Opened> open_ports(const drivers::DeviceString& device, uint32_t engines, Threads threads) {
   Result<std::unique_ptr<drivers::PacketPort>> first = drivers::open_port(device);
   if (!first) return first.error();
-  ports.push_back(std::move(*first));
+  Opened out;
+  out.entropy = entropy_for(**first);
+  out.life = Incarnation(out.entropy->next() | 1);
+  out.ports.push_back(std::move(*first));
   if (engines > 1 && threads == Threads::inlined) {
     return Error{Status::invalid_argument,
                  "open: an engine runs while its own Jetties are polled, so those that are not "
                  "polled would not answer with Threads::inlined. Fix: use Threads::automatic or "
                  "served, or leave out engines"};
   }
-  while (ports.size() < engines) {
-    Result<std::unique_ptr<drivers::PacketPort>> next = ports.front()->beside();
-    if (!next) {
-      const Error& why = next.error();
-      if (!why.message.empty()) {
-        return Error{why.status, "open: engine " + std::to_string(ports.size() + 1) + " of " +
-                                     std::to_string(engines) + ": " + why.message};
-      }
-      return Error{why.status,
-                   "open: this device string names a medium or a wrapper with one engine. Fix: "
-                   "leave out engines, or use udp: or cxl:, of which only fault() may be a wrapper"};
+  const drivers::PortFacts& facts = out.ports.front()->facts();
+  while (out.ports.size() < engines) {
+    const auto number = static_cast<uint32_t>(out.ports.size());
+    const Eid eid = engine::Engines::eid_of(facts.eid, number, facts.self);
+    Result<std::unique_ptr<drivers::PacketPort>> next = out.ports.front()->beside(eid);
+    if (!next) return no_port_beside(number + 1, next.error());
+    if (!may_reach(facts.self.address, (*next)->facts().self.address)) {
+      return Error{Status::io_error,
+                   "open: the file of the window was replaced by another one meanwhile. Fix: open "
+                   "the device again"};
     }
-    ports.push_back(std::move(*next));
+    out.ports.push_back(std::move(*next));
   }
-  return ports;
+  return out;
 }
 
 Result<Retransmission> retransmission(const DeviceOptions& options,
@@ -252,13 +273,6 @@ std::string device_to_reach(const drivers::DeviceString& opened, const Eid& self
   if (in_window(self)) return opened.name + ":" + opened.address;
   const bool v4 = Endpoint{self, 0}.is_ipv4();
   return v4 ? opened.name + ":" : opened.name + ":[" + to_string(self) + "]";
-}
-
-// Secrets come from the kernel, except in a simulated network, where one seed determines
-// everything.
-std::unique_ptr<Entropy> entropy_for(drivers::PacketPort& port) {
-  if (port.clock() != nullptr) return std::make_unique<SeededEntropy>(port.clock()->seed());
-  return std::make_unique<SecureEntropy>();
 }
 
 // The congestion control that was asked for, the one that is used, and why they differ.
@@ -326,23 +340,30 @@ Profile sum_of(const Profile& one, const Profile& other) {
   return sum;
 }
 
+// Returns how many peers each engine can know. The engines of a device know one another.
+uint32_t peers_of(const Limits& limits, size_t engines) {
+  return limits.peers + (engines > 1 ? static_cast<uint32_t>(engines) : 0);
+}
+
 // Makes the engines of a device, each with a port. `state` has all other members of the device;
 // says there why other processes cannot see its counters, if they cannot.
-std::vector<std::unique_ptr<engine::Runner>> make_runners(Ports ports,
+std::vector<std::unique_ptr<engine::Runner>> make_runners(Opened opened,
                                                           const congestion::ControllerKind& used,
                                                           const Retransmission& mode, auto& state) {
   const DeviceOptions& options = state.options;
-  std::unique_ptr<Entropy> entropy = entropy_for(*ports.front());
-  const auto life = Incarnation(entropy->next() | 1);
+  auto& ports = opened.ports;
+  std::unique_ptr<Entropy> entropy = std::move(opened.entropy);
+  Limits limits = options.limits;
+  limits.peers = peers_of(limits, ports.size());
   const uint64_t key = entropy->next();
   engine::EngineSettings settings{
-      .life = life,
+      .life = opened.life,
       .operation_timeout = options.operation_timeout,
       .idle_timeout = options.idle_timeout,
       .controller = &used,
       .retransmission = mode,
       .balance = options.balance.value_or(ports.front()->facts().balance),
-      .limits = options.limits,
+      .limits = limits,
       .profile = options.profile,
       .segment_key = {key, entropy->next()}};
   const Control control{options.congestion, used.name, state.no_signals};
@@ -402,14 +423,15 @@ Error moved_from(std::string_view call) {
   return made.error();
 }
 
-Descriptor describe_device(const engine::Runner& runner) {
+Descriptor describe_device(const engine::Engines& engines) {
+  const engine::Runner& runner = engines.at(0);
   const std::vector<Endpoint> places = runner.paths().endpoints();
   Descriptor descriptor;
   descriptor.at = places.front();
   descriptor.eid = runner.port_facts().eid;
   descriptor.life = runner.life();
   descriptor.also.assign(places.begin() + 1, places.end());
-  descriptor.engines = runner.engines().places_beside(runner);
+  descriptor.engines = engines.further_places();
   return descriptor;
 }
 
@@ -431,9 +453,9 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
   const std::optional<std::string> named = take_retransmit(*parsed);
   const Result<uint32_t> engines = take_engines(*parsed);
   if (!engines) return engines.error();
-  Result<Ports> ports = open_ports(*parsed, *engines, options.threads);
-  if (!ports) return ports.error();
-  const drivers::PortFacts facts = ports->front()->facts();
+  Result<Opened> opened = open_ports(*parsed, *engines, options.threads);
+  if (!opened) return opened.error();
+  const drivers::PortFacts facts = opened->ports.front()->facts();
   const Result<Retransmission> mode = retransmission(options, named, facts);
   if (!mode) return mode.error();
   auto state = std::make_unique<Device::State>();
@@ -449,9 +471,9 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
   }
   if (*engines > 1) state->chosen += ", " + std::to_string(*engines) + " engines";
   state->reach = device_to_reach(*parsed, facts.self.address);
-  auto runners = make_runners(std::move(*ports), *used, *mode, *state);
-  state->runner =
-      std::make_shared<engine::Engines>(std::move(runners), options.limits.peers)->runner(0);
+  auto runners = make_runners(std::move(*opened), *used, *mode, *state);
+  const uint32_t peers = peers_of(options.limits, *engines);
+  state->runner = std::make_shared<engine::Engines>(std::move(runners), peers)->runner(0);
   Result<void> started;
   state->for_each_runner([&](engine::Runner& runner) {
     if (started) started = runner.start();
@@ -480,7 +502,7 @@ void Device::close() {
     const std::lock_guard lock(state_->published_mutex);
     state_->published.clear();
   }
-  state_->for_each_runner([](engine::Runner& runner) { runner.close(); });
+  state_->engines().close();
 }
 
 Endpoint Device::endpoint() const {

@@ -120,6 +120,7 @@ size_t Device::events(std::span<Event> out) {
   if (!state_->runner->here()) return 0;
   bool closed = true;
   size_t count = 0;
+  state_->runner->events().quieten();
   state_->for_each_runner([&](engine::Runner& runner) {
     closed = closed && runner.closed();
     const size_t more = take_events(runner, out.subspan(count));

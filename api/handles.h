@@ -95,8 +95,10 @@ struct URMA_LOCAL Segment::State {
   void for_each_copy(Function&& function) const {
     for (uint32_t i = 0; i < copies.size(); ++i) function(runner->engines().at(i + 1), copies[i]);
   }
-  // Removes it there, or all segments of its TokenID.
-  void withdraw_copies(bool all);
+  // These begin and end the withdrawal of these copies, or of those of all segments of the TokenID.
+  using Withdrawals = std::array<engine::Registrations::Withdrawal, most_engines>;
+  void begin_copies(Withdrawals& withdrawals, bool all);
+  void end_copies(Withdrawals& withdrawals);
   engine::Registrations::Segments::Segment described_copy() const;
   // Takes memory of the medium. Returns false if the medium has none, or no room.
   bool take_memory();
@@ -138,6 +140,7 @@ struct URMA_LOCAL Jetty::State {
   CompletionSource source;
   std::shared_ptr<urma::jetty::Queues> queues;
   engine::JettyControl::Made made;
+  engine::Engines::Notified notified;  // by the thread that posts
 
   engine::Runner& runner() { return *source.runner; }
   size_t post(std::span<const Work> works);
@@ -198,7 +201,7 @@ auto guarded(std::string_view call, Function&& function) -> std::invoke_result_t
 }
 
 // Makes a descriptor with the addresses and the identity of this device, without a segment or a
-// Jetty; `runner` is the engine that `Descriptor::at` names.
-Descriptor describe_device(const engine::Runner& runner);
+// Jetty.
+Descriptor describe_device(const engine::Engines& engines);
 
 }  // namespace urma

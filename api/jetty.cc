@@ -261,16 +261,19 @@ size_t Jetty::State::post_slowly(std::span<const Work> works) {
   runner().posted(made.handle.index, mapped);
 }
 
-// Posts works with the names that their peers have in this Jetty's engine, a few at a time.
+// Posts works with the names that their peers have in this Jetty's engine, a few at a time. The
+// room for them is not initialised: that would take as long as a work.
 size_t Jetty::State::post_renamed(std::span<const Work> works) {
   constexpr size_t most = 16;
+  static_assert(std::is_trivially_destructible_v<Work>);
   size_t taken = 0;
   while (taken < works.size()) {
-    std::array<Work, most> inner;
+    alignas(Work) std::byte room[most * sizeof(Work)];
+    Work* const inner = reinterpret_cast<Work*>(room);
     const size_t count = std::min(most, works.size() - taken);
     for (size_t i = 0; i < count; ++i)
-      inner[i] = runner().engines().inner(runner(), works[taken + i]);
-    const size_t now = queues->post(std::span(inner).first(count));
+      new (inner + i) Work(runner().engines().inner(runner(), works[taken + i], notified));
+    const size_t now = queues->post(std::span(std::launder(inner), count));
     taken += now;
     if (now < count) break;
   }
@@ -329,7 +332,7 @@ JettyId Jetty::id() const { return state_ ? state_->made.id : JettyId{}; }
 
 std::string Jetty::descriptor() const {
   if (!state_) return {};
-  Descriptor descriptor = describe_device(state_->runner());
+  Descriptor descriptor = describe_device(state_->runner().engines());
   descriptor.jetty = state_->describe();
   return to_string(descriptor);
 }
@@ -337,7 +340,7 @@ std::string Jetty::descriptor() const {
 RemoteJetty Jetty::local() const {
   if (!state_) return {};
   RemoteJetty remote{.peer = {}, .id = state_->made.id, .token = state_->made.token};
-  if (usable(state_, "local").ok()) remote.peer = engine::Engines::self(state_->runner());
+  if (usable(state_, "local").ok()) remote.peer = state_->runner().engines().self();
   return remote;
 }
 

@@ -19,7 +19,7 @@ Result<void> Device::publish(std::string_view name, const Segment& segment, cons
     if (!segment.state_ || segment.state_->runner != state_->runner) return foreign("segment");
     if (!jetty.state_ || &jetty.state_->runner().engines() != &state_->engines())
       return foreign("Jetty");
-    Descriptor descriptor = describe_device(jetty.state_->runner());
+    Descriptor descriptor = describe_device(state_->engines());
     descriptor.segment = segment.state_->describe();
     descriptor.jetty = jetty.state_->describe();
     return publish_line(name, to_string(descriptor), audience);

@@ -143,7 +143,7 @@ AtomicDomain Segment::atomics() const { return state_ ? state_->atomics : Atomic
 
 std::string Segment::descriptor() const {
   if (!state_) return {};
-  Descriptor descriptor = describe_device(*state_->runner);
+  Descriptor descriptor = describe_device(state_->runner->engines());
   descriptor.segment = state_->describe();
   return to_string(descriptor);
 }
@@ -204,10 +204,12 @@ Result<void> Segment::State::revoke() {
   const auto lock = lock_others();
   if (!registered && !token->revoked) return withdraw("revoke");
   token->revoked = true;
-  withdraw_copies(true);
+  Withdrawals copied;
+  begin_copies(copied, true);
   engine::Registrations::Withdrawal what{.segment = handle, .all = true, .own = described()};
   runner->call(
       [&](engine::Engine& engine, Time now) { return engine.registrations().withdraw(what, now); });
+  end_copies(copied);
   Result<void> all{};
   for (State* one = token->first; one != nullptr; one = one->next) {
     one->end_reads();
@@ -220,7 +222,8 @@ Result<void> Segment::State::revoke() {
 Result<void> Segment::State::withdraw(std::string_view call) {
   if (!registered && fenced) return {};
   registered = false;
-  withdraw_copies(false);
+  Withdrawals copied;
+  begin_copies(copied, false);
   engine::Registrations::Withdrawal what{.segment = handle, .own = described()};
   drivers::SegmentMemory* memory = nullptr;
   bool handed_over = false;  // a peer was handed the memory, and it could not be replaced
@@ -233,6 +236,7 @@ Result<void> Segment::State::withdraw(std::string_view call) {
     if (what.held) what.fenced = memory->move(*what.held);
     handed_over = handed_over || (what.held && !what.fenced && memory->loose(*what.held));
   } while (what.held);
+  end_copies(copied);
   end_reads();
   fenced = what.fenced;
   if (fenced) return {};
@@ -262,10 +266,23 @@ engine::Registrations::Segments::Added Segment::State::add_copies(
   return added;
 }
 
-// The first engine removes its entry last: only then it may draw the TokenID again.
-void Segment::State::withdraw_copies(bool all) {
+// The first engine begins last: only when the others have freed a TokenID may it draw that again.
+void Segment::State::begin_copies(Withdrawals& withdrawals, bool all) {
+  auto next = withdrawals.begin();
   for_each_copy([&](engine::Runner& other, Handle copy) {
-    engine::Registrations::Withdrawal what{.segment = copy, .all = all, .own = described_copy()};
+    engine::Registrations::Withdrawal& what = *next++;
+    what = {.segment = copy, .all = all, .own = described_copy()};
+    other.call([&](engine::Engine& engine, Time now) {
+      engine.registrations().begin(what, now);
+      return true;
+    });
+  });
+}
+
+void Segment::State::end_copies(Withdrawals& withdrawals) {
+  auto next = withdrawals.begin();
+  for_each_copy([&](engine::Runner& other, Handle) {
+    engine::Registrations::Withdrawal& what = *next++;
     other.call([&](engine::Engine& engine, Time now) {
       return engine.registrations().withdraw(what, now);
     });
@@ -461,6 +478,7 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
   segment->atomics = options.atomics;
   segment->guarded = options.guarded;
   segment->token = with != nullptr ? with->token : std::make_shared<Segment::State::Shared>();
+  segment->copies.reserve(state_->engines().count());  // nothing may fail once a table has it
   uint32_t limit = 0;
   Added added = Added::full;
   drivers::DeviceReads* reads = nullptr;
@@ -510,7 +528,7 @@ RemoteSegment Segment::local() const {
                        .token = state_->token->newer.load(),
                        .rights = state_->rights,
                        .atomics = state_->atomics};
-  if (usable(state_, "local").ok()) remote.peer = engine::Engines::self(*state_->runner);
+  if (usable(state_, "local").ok()) remote.peer = state_->runner->engines().self();
   return remote;
 }
 

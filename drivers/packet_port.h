@@ -46,10 +46,13 @@ class PacketPort {
  public:
   virtual ~PacketPort() = default;
 
-  // Opens another port of this device, at an address of its own, for another engine of this process
-  // (docs/architecture.md#several-engines). Not on the data path. Errors: as Driver::open;
-  // unsupported, if this medium has no such ports.
-  virtual Result<std::unique_ptr<PacketPort>> beside() { return Error{Status::unsupported, {}}; }
+  // Opens another port of this device, at an address of its own, for another engine of the process
+  // (docs/architecture.md#several-engines). It has this EID, unless the addresses of the medium are
+  // EIDs. Not on the data path. Errors: as Driver::open; unsupported, if this medium has no such
+  // ports.
+  virtual Result<std::unique_ptr<PacketPort>> beside(const Eid& /*eid*/) {
+    return Error{Status::unsupported, {}};
+  }
 
   virtual const PortFacts& facts() const = 0;
   virtual PortCounters counters() const = 0;

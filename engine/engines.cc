@@ -1,6 +1,8 @@
 #include "engine/engines.h"
 
 #include <algorithm>
+#include <system_error>
+#include <thread>
 
 #include "base/bits.h"
 
@@ -10,19 +12,9 @@ namespace {
 // Found in no table, as generations of living peers are odd.
 constexpr PeerId over{0, 0};
 
-bool are_one_device(const PeerAliases::Inner& a, const PeerAliases::Inner& b) {
-  return a.exact == b.exact || (a.life == b.life && a.life != Incarnation{});
-}
-
-// Returns the addresses of all engines of a device, in an order that does not depend on which of
-// them is at `at`.
 std::vector<Endpoint> places_of(const Descriptor& device) {
-  std::vector<Endpoint> places = device.engines;
-  places.push_back(device.at);
-  const auto before = [](const Endpoint& a, const Endpoint& b) {
-    return a.address != b.address ? a.address < b.address : a.port < b.port;
-  };
-  std::sort(places.begin(), places.end(), before);
+  std::vector<Endpoint> places{device.at};
+  places.insert(places.end(), device.engines.begin(), device.engines.end());
   return places;
 }
 
@@ -30,115 +22,251 @@ std::vector<Endpoint> places_of(const Descriptor& device) {
 
 Engines::Engines(std::vector<std::unique_ptr<Runner>> runners, uint32_t peers)
     : runners_(std::move(runners)), peers_(peers) {
-  for (uint32_t i = 0; i < count(); ++i) at(i).join(*this, i);
-  if (count() > 1) rename_peers();
+  for (uint32_t i = 0; i < count(); ++i) {
+    at(i).membership().engines = this;
+    at(i).membership().number = i;
+  }
+  if (count() > 1) add_self();
 }
+
+// In a window each slot is an EID. Elsewhere the EIDs of further engines follow from the first one,
+// so that a descriptor need not list them, and that a device which restarts has the same.
+Eid Engines::eid_of(const Eid& first, uint32_t engine, const Endpoint& place) {
+  if (engine == 0) return first;
+  if (in_window(place.address)) return place.address;
+  const uint64_t high = load_be<8>(first.bytes.data());
+  const uint64_t low = load_be<8>(first.bytes.data() + 8);
+  const uint64_t drawn = mix_bits(mix_bits(high) ^ low);
+  Eid eid;
+  eid.bytes[0] = std::byte{0xfd};
+  store_be<8>(eid.bytes.data() + 1, drawn);
+  eid.bytes[9] = static_cast<std::byte>(engine);
+  eid.bytes[15] = std::byte{1};
+  return eid;
+}
+
+std::vector<Endpoint> Engines::further_places() const {
+  std::vector<Endpoint> places;
+  for (uint32_t i = 1; i < count(); ++i) places.push_back(at(i).port_facts().self);
+  return places;
+}
+
+void Engines::close() {
+  for (const auto& runner : runners_) runner->refuse_works();
+  std::vector<std::thread> others;
+  for (uint32_t i = 1; i < count(); ++i) {
+    try {
+      others.emplace_back([&runner = at(i)] { runner.close(); });
+    } catch (const std::system_error&) {
+      at(i).close();  // there is no thread for it, so it takes its turn
+    }
+  }
+  at(0).close();
+  for (std::thread& other : others) other.join();
+}
+
+// ---- what is known
 
 void Engines::rename_peers() {
   if (!aliases_.empty()) return;
   for (uint32_t i = 0; i < count(); ++i)
-    aliases_.push_back(std::make_unique<PeerAliases>(i, count(), peers_));
-  for (uint32_t i = 0; i < count(); ++i) at(i).rename_peers();
+    aliases_.push_back(std::make_unique<PeerAliases>(count(), peers_));
+  for (const auto& runner : runners_)
+    runner->membership().renames_peers.store(true, std::memory_order_release);
 }
 
-std::vector<Endpoint> Engines::places_beside(const Runner& runner) const {
-  std::vector<Endpoint> places;
-  for (const auto& other : runners_) {
-    if (other.get() != &runner) places.push_back(other->port_facts().self);
-  }
-  return places;
-}
-
-// Devices that use the memory of one peer spread over its engines, as the engines of one device do.
-PeerId Engines::know(const Descriptor& device, const std::optional<Retransmission>& mode) {
-  const std::vector<Endpoint> places = places_of(device);
-  const std::lock_guard lock(adding_);
-  if (places.size() > 1) rename_peers();
-  const uint64_t first = mix_bits(load_be<8>(at(0).port_facts().eid.bytes.data() + 8));
-  std::array<PeerAliases::Inner, most> names;
+// The engines know one another, so that works of one to Jetties of another have the device's name.
+void Engines::add_self() {
+  rename_peers();
+  Known& own = known_[self().index];
+  own = {.generation = self().generation,
+         .eid = at(0).port_facts().eid,
+         .life = at(0).life(),
+         .places = further_places(),
+         .mode = {}};
+  own.places.insert(own.places.begin(), at(0).port_facts().self);
   for (uint32_t i = 0; i < count(); ++i) {
-    const Endpoint& nearest = places[(first + i) % places.size()];
-    PeerAliases::Inner& inner = names[i];
-    inner.life = device.life;
-    at(i).call([&](Engine& engine, Time now) {
-      transport::Transport& transport = engine.transport();
-      inner.exact = transport.know(device.eid, device.at, device.life, device.also);
-      inner.nearest = nearest == device.at ? inner.exact : transport.know({}, nearest, device.life);
-      if (!inner.exact || !inner.nearest || !mode) return true;
-      transport.choose(inner.exact, *mode, now);
-      transport.choose(inner.nearest, *mode, now);
-      return true;
-    });
-    if (!inner.exact || !inner.nearest) return {};
-    if (device.life == at(i).life()) inner.nearest = at(i).self();
+    aliases_[i]->add(self(), count());
+    aliases_[i]->add(self(), i, at(i).self());
+    for (uint32_t there = 0; there < count(); ++there) {
+      if (there != i) know_engine(at(i), self(), own, there);
+    }
   }
-  const PeerId outer = PeerAliases::outer_name(0, names[0].exact);
-  for (uint32_t i = 0; i < aliases_.size(); ++i) aliases_[i]->add(outer, names[i], true);
+}
+
+// Makes one engine of a device known to one engine of this one. Returns null if there is no room.
+PeerId Engines::know_engine(Runner& engine, PeerId outer, const Known& device, uint32_t there) {
+  const Endpoint& place = device.places[there];
+  if (place.address == Eid{}) return {};
+  const Eid eid = eid_of(device.eid, there, place);
+  PeerId inner;
+  engine.call([&](Engine& here, Time now) {
+    inner = here.transport().know(eid, place, device.life);
+    if (inner && device.mode) here.transport().choose(inner, *device.mode, now);
+    return true;
+  });
+  if (inner) aliases(engine).add(outer, there, inner);
+  return inner;
+}
+
+// The name of the device is that of its first engine, in the first engine of this one. Each engine
+// learns now which other ones it needs: that of the Jetty, and for memory the nearest one.
+PeerId Engines::know(const Descriptor& device, const std::optional<Retransmission>& mode) {
+  PeerId outer;
+  at(0).call([&](Engine& engine, Time now) {
+    outer = engine.transport().know(device.eid, device.at, device.life, device.also);
+    if (outer && mode) engine.transport().choose(outer, *mode, now);
+    return true;
+  });
+  const bool plain = count() == 1 && device.engines.empty();
+  if (!outer || outer == self() || plain) return outer;
+  const std::lock_guard lock(adding_);
+  rename_peers();
+  Known& known = known_[outer.index];
+  if (known.generation != outer.generation || mode) {
+    known = {.generation = outer.generation,
+             .eid = device.eid,
+             .life = device.life,
+             .places = places_of(device),
+             .mode = mode};
+  }
+  const Eid& own = at(0).port_facts().self.address;
+  for (Endpoint& place : known.places) {
+    if (!may_reach(own, place.address)) place = {};
+  }
+  const auto engines = static_cast<uint32_t>(known.places.size());
+  for (const auto& runner : runners_) {
+    aliases(*runner).add(outer, engines);
+    if (runner->number() == 0) aliases(*runner).add(outer, 0, outer);
+    if (device.segment) (void)know_engine(*runner, outer, known, nearest(*runner, outer, engines));
+    find_engines(*runner, outer, known);
+    if (!device.jetty) continue;
+    if (!know_engine(*runner, outer, known, engine_of(device.jetty->id, engines))) return {};
+  }
   return outer;
 }
 
-// Asks the engine that named the peer.
-PeerAliases::Inner Engines::learn(Runner& engine, PeerId outer) {
-  PeerAliases::Inner names;
-  if (PeerAliases::engine_of(outer) >= count()) return names;
-  const std::lock_guard lock(adding_);
-  std::optional<transport::Transport::PeerFacts> peer;
-  namer(outer).call([&](Engine& there, Time) {
-    peer = there.transport().facts(PeerAliases::name_there(outer));
-    return true;
-  });
-  if (!peer) return names;
-  names.life = peer->life;
-  engine.call([&](Engine& here, Time) {
-    names.exact = here.transport().know(peer->eid, peer->at, peer->life);
-    return true;
-  });
-  if (!names.exact) return names;
-  names.nearest = peer->life == engine.life() ? engine.self() : names.exact;
-  aliases(engine).add(outer, names, false);
-  return names;
+// Engines of a device that this engine has met before get the name of the device.
+void Engines::find_engines(Runner& engine, PeerId outer, const Known& device) {
+  for (uint32_t there = 0; there < device.places.size(); ++there) {
+    const Endpoint& place = device.places[there];
+    PeerId inner;
+    engine.call([&](Engine& here, Time now) {
+      const Eid eid = eid_of(device.eid, there, place);
+      inner = here.transport().know(eid, place, device.life, {}, false);
+      if (inner && device.mode) here.transport().choose(inner, *device.mode, now);
+      return true;
+    });
+    if (inner) aliases(engine).add(outer, there, inner);
+  }
 }
 
-PeerAliases::Inner Engines::names_in(Runner& engine, PeerId outer) {
+// Devices that use the memory of one peer spread over its engines, as the engines of one device do.
+uint32_t Engines::nearest(const Runner& engine, PeerId outer, uint32_t engines) const {
+  if (outer == self()) return engine.number();
+  const uint64_t first = mix_bits(load_be<8>(at(0).port_facts().eid.bytes.data() + 8));
+  return static_cast<uint32_t>((first + engine.number()) % engines);
+}
+
+// ---- to inner names
+
+PeerId Engines::learn(Runner& engine, PeerId outer, uint32_t there) {
+  // A peer that was not imported has the name that its engine gave it.
+  if (&namer(outer) == &engine && aliases(engine).engines(outer) == 0)
+    return PeerAliases::name_there(outer);
+  if (PeerAliases::engine_of(outer) >= count()) return {};
+  const std::lock_guard lock(adding_);
+  if (const PeerId inner = aliases(engine).inner(outer, there)) return inner;
+  const auto found = known_.find(outer.index);
+  if (found != known_.end() && found->second.generation == outer.generation)
+    return know_engine(engine, outer, found->second, there);
+  std::optional<transport::Transport::PeerFacts> peer;
+  namer(outer).call([&](Engine& other, Time) {
+    peer = other.transport().facts(PeerAliases::name_there(outer));
+    return true;
+  });
+  if (!peer) return {};
+  aliases(engine).add(outer, 1);
+  return know_engine(engine, outer,
+                     {.eid = peer->eid, .life = peer->life, .places = {peer->at}, .mode = {}}, 0);
+}
+
+PeerId Engines::name_in(Runner& engine, PeerId outer, uint32_t there) {
   if (!outer) return {};
-  PeerAliases::Inner names = aliases(engine).inner(outer);
-  if (!names.exact) names = learn(engine, outer);
-  if (!names.exact) names = {.exact = over, .nearest = over};
-  return names;
+  PeerId inner = aliases(engine).inner(outer, there);
+  if (!inner) inner = learn(engine, outer, there);
+  return inner ? inner : over;
+}
+
+// Memory is at all engines of its device. If the nearest cannot be used, the first may be.
+PeerId Engines::memory_in(Runner& engine, PeerId outer) {
+  const uint32_t engines = std::max(1u, aliases(engine).engines(outer));
+  const PeerId near = name_in(engine, outer, nearest(engine, outer, engines));
+  return near == over ? name_in(engine, outer, 0) : near;
 }
 
 RemoteSegment Engines::inner(Runner& engine, const RemoteSegment& segment) {
   RemoteSegment out = segment;
-  out.peer = names_in(engine, segment.peer).nearest;
+  if (segment.peer) out.peer = memory_in(engine, segment.peer);
   return out;
 }
 
-// A Jetty is at one engine of its device, and so is what notifies it. Memory is at all of them.
-Work Engines::inner(Runner& engine, const Work& work) {
+Work Engines::inner(Runner& engine, const Work& work, Notified& notified) {
   Work out = work;
-  const PeerAliases::Inner target = names_in(engine, work.target.peer);
-  if (work.operation == Operation::send) {
-    out.target.peer = target.exact;
-    return out;
+  const bool to_jetty = work.operation == Operation::send || work.with_immediate;
+  if (to_jetty && work.target.peer) {
+    const uint32_t engines = std::max(1u, aliases(engine).engines(work.target.peer));
+    notified = {work.target.peer, engine_of(work.target.id, engines)};
+    out.target.peer = name_in(engine, work.target.peer, notified.engine);
   }
-  const PeerAliases::Inner memory = names_in(engine, work.segment.peer);
-  const bool one_device = are_one_device(target, memory);
-  out.segment.peer = work.with_immediate && one_device ? target.exact : memory.nearest;
-  out.target.peer = work.with_immediate ? target.exact
-                    : one_device        ? memory.nearest
-                                        : target.nearest;
+  if (work.operation == Operation::send || !work.segment.peer) return out;
+  const bool as_notified = work.segment.peer == notified.device;
+  out.segment.peer = as_notified ? name_in(engine, work.segment.peer, notified.engine)
+                                 : memory_in(engine, work.segment.peer);
+  const bool one_device = work.target.peer == work.segment.peer;
+  if (!to_jetty && one_device) out.target.peer = out.segment.peer;
   return out;
 }
 
-void Engines::make_outer(const Runner& engine, std::span<Completion> some) const {
+// ---- to outer names
+
+// An engine of a device that was imported has met this engine first.
+PeerId Engines::find_outer(Runner& engine, PeerId inner) {
+  std::optional<transport::Transport::PeerFacts> peer;
+  engine.call([&](Engine& here, Time) {
+    peer = here.transport().facts(inner);
+    return true;
+  });
+  const PeerId unknown = PeerAliases::outer_name(engine.number(), inner);
+  if (!peer) return unknown;
+  const std::lock_guard lock(adding_);
+  for (const auto& [index, device] : known_) {
+    if (device.life != peer->life) continue;
+    const PeerId outer{index, device.generation};
+    for (uint32_t there = 0; there < device.places.size(); ++there) {
+      if (eid_of(device.eid, there, device.places[there]) != peer->eid) continue;
+      aliases(engine).add(outer, there, inner);
+      return outer;
+    }
+  }
+  aliases(engine).call(inner, unknown);
+  return unknown;
+}
+
+PeerId Engines::outer(Runner& engine, PeerId inner) {
+  const PeerId found = aliases(engine).outer(inner);
+  return found ? found : find_outer(engine, inner);
+}
+
+void Engines::make_outer(Runner& engine, std::span<Completion> some) {
   for (Completion& one : some) {
-    if (one.from) one.from = aliases(engine).outer(one.from, true);
+    if (one.from) one.from = outer(engine, one.from);
   }
 }
 
-void Engines::make_outer(const Runner& engine, std::span<Event> some) const {
+void Engines::make_outer(Runner& engine, std::span<Event> some) {
   for (Event& one : some) {
-    if (one.peer) one.peer = aliases(engine).outer(one.peer, false);
+    if (one.peer) one.peer = outer(engine, one.peer);
   }
 }
 

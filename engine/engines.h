@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,6 +37,12 @@ class Engines : public std::enable_shared_from_this<Engines> {
     while (!runners_.empty()) runners_.pop_back();
   }
 
+  // Returns the EID of an engine of a device. `first`: the EID of its first engine. `place`: where
+  // the engine is reached.
+  static Eid eid_of(const Eid& first, uint32_t engine, const Endpoint& place);
+  // Returns the engine of the device that has this Jetty, if it has so many.
+  static uint32_t engine_of(JettyId jetty, uint32_t engines) { return number(jetty) % engines; }
+
   uint32_t count() const { return static_cast<uint32_t>(runners_.size()); }
   Runner& at(uint32_t engine) const { return *runners_[engine]; }
   std::shared_ptr<Runner> runner(uint32_t engine) {
@@ -45,17 +52,17 @@ class Engines : public std::enable_shared_from_this<Engines> {
   std::shared_ptr<Runner> next() {
     return runner(next_.fetch_add(1, std::memory_order_relaxed) % count());
   }
-  // Returns the addresses of all engines but this one.
-  std::vector<Endpoint> places_beside(const Runner& runner) const;
+  // Returns the addresses of all engines but the first.
+  std::vector<Endpoint> further_places() const;
+  // Closes all engines, at the same time.
+  void close();
 
-  // Makes a peer known to all engines, and returns its outer name; null if an engine knows as many
-  // peers as it can. `mode`: as Device::import.
+  // Makes a device known, and returns its outer name; null if an engine knows as many peers as it
+  // can. `mode`: as Device::import.
   PeerId know(const Descriptor& device, const std::optional<Retransmission>& mode);
   // Returns the outer name of this device.
-  static PeerId self(const Runner& runner) {
-    return PeerAliases::outer_name(runner.number(), runner.self());
-  }
-  // Returns the engine that knows the peer by the name in its outer one.
+  PeerId self() const { return at(0).self(); }
+  // Returns the engine that made the outer name.
   Runner& namer(PeerId outer) const {
     const uint32_t engine = PeerAliases::engine_of(outer);
     return at(engine < count() ? engine : 0);
@@ -63,19 +70,41 @@ class Engines : public std::enable_shared_from_this<Engines> {
 
   // ---- for engines that rename peers
 
-  // Return the work, or the segment, with the names that peers have in this engine. If a peer was
-  // named by another engine and is new to this one, the calls wait for a pass of both. A peer that
-  // is not known any longer gets a name that no peer has.
-  Work inner(Runner& engine, const Work& work);
+  // The engine of a device that a Jetty has notified last. Its later works on memory of that device
+  // go there, too, so that the target can keep their order.
+  struct Notified {
+    PeerId device;
+    uint32_t engine = 0;
+  };
+  // Return the work, or the segment, with the names that peers have in this engine. The first work
+  // of an engine to an engine of a peer waits for a pass. A peer that is not known any longer gets
+  // a name that no peer has.
+  Work inner(Runner& engine, const Work& work, Notified& notified);
   RemoteSegment inner(Runner& engine, const RemoteSegment& segment);
   // Replace the names in what an engine reported by outer ones.
-  void make_outer(const Runner& engine, std::span<Completion> some) const;
-  void make_outer(const Runner& engine, std::span<Event> some) const;
+  void make_outer(Runner& engine, std::span<Completion> some);
+  void make_outer(Runner& engine, std::span<Event> some);
 
  private:
+  // A device as its descriptor states it.
+  struct Known {
+    uint32_t generation = 0;  // of its outer name
+    Eid eid;                  // of its first engine
+    Incarnation life{};
+    std::vector<Endpoint> places;  // of its engines; no address if this device cannot reach it
+    std::optional<Retransmission> mode;
+  };
+
   void rename_peers();
-  PeerAliases::Inner names_in(Runner& engine, PeerId outer);
-  [[gnu::cold]] PeerAliases::Inner learn(Runner& engine, PeerId outer);
+  void add_self();
+  uint32_t nearest(const Runner& engine, PeerId outer, uint32_t engines) const;
+  PeerId name_in(Runner& engine, PeerId outer, uint32_t there);
+  PeerId memory_in(Runner& engine, PeerId outer);
+  [[gnu::cold]] PeerId learn(Runner& engine, PeerId outer, uint32_t there);
+  PeerId know_engine(Runner& engine, PeerId outer, const Known& device, uint32_t there);
+  void find_engines(Runner& engine, PeerId outer, const Known& device);
+  PeerId outer(Runner& engine, PeerId inner);
+  [[gnu::cold]] PeerId find_outer(Runner& engine, PeerId inner);
   PeerAliases& aliases(const Runner& engine) const { return *aliases_[engine.number()]; }
 
   std::vector<std::unique_ptr<Runner>> runners_;
@@ -84,6 +113,7 @@ class Engines : public std::enable_shared_from_this<Engines> {
   std::mutex adding_;  // held while names are added
   // Of each engine. Made when the first peer gets another name, and constant from then on.
   std::vector<std::unique_ptr<PeerAliases>> aliases_;
+  std::map<uint32_t, Known> known_;  // by the index of the outer name
 };
 
 }  // namespace urma::engine

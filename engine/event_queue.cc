@@ -59,11 +59,13 @@ void EventQueue::hand_over(Time now) {
   if (descriptor_.load(std::memory_order_seq_cst) >= 0) ring();
 }
 
+void EventQueue::quieten() {
+  if (descriptor() < 0) return;
+  uint64_t rings = 0;
+  [[maybe_unused]] const ssize_t got = ::read(descriptor(), &rings, sizeof rings);
+}
+
 size_t EventQueue::take(std::span<Event> out) {
-  if (descriptor() >= 0 && !out.empty()) {
-    uint64_t rings = 0;
-    [[maybe_unused]] const ssize_t got = ::read(descriptor(), &rings, sizeof rings);
-  }
   const uint32_t taken = taken_.load(std::memory_order_relaxed);
   const uint32_t there = written_.load(std::memory_order_acquire) - taken;
   const auto count = static_cast<uint32_t>(std::min<size_t>(there, out.size()));

@@ -41,7 +41,10 @@ class EventQueue final : public jetty::EventSink {
   // events, it asks for a pass that calls `hand_over`.
   bool full() const { return full_.load(std::memory_order_relaxed); }
 
-  // Takes events, oldest first; returns how many.
+  // Makes the descriptor unreadable. Call it before `take`, of all queues that share the
+  // descriptor: an event that comes later makes it readable again.
+  void quieten();
+  // Takes events, oldest first; returns how many. Makes the descriptor readable if some are left.
   size_t take(std::span<Event> out);
   // Makes the descriptor, which is readable while there are events to take. Returns false if that
   // failed; errno says why.

@@ -17,8 +17,13 @@ class OpenState {
   // Returns true once all works that were accepted have ended and their completions can be polled.
   bool closed() const { return closed_.load(std::memory_order_acquire) != 0; }
 
+  // From now on the device accepts no more works.
+  void refuse() { open_.store(false); }
   // Returns true to one thread, which closes the device and then calls `end`.
-  bool begin() { return open_.exchange(false); }
+  bool begin() {
+    refuse();
+    return !begun_.exchange(true);
+  }
   void end() {
     closed_.store(1, std::memory_order_release);
     futex_wake_all(closed_);
@@ -33,6 +38,7 @@ class OpenState {
 
  private:
   std::atomic<bool> open_{true};
+  std::atomic<bool> begun_{false};
   std::atomic<uint32_t> closed_{0};
 };
 

@@ -6,122 +6,115 @@
 #include <cstdint>
 
 #include "base/region.h"
+#include "urma/core/descriptor.h"
 #include "urma/core/handle.h"
 #include "urma/core/ids.h"
 
 namespace urma::engine {
 
-// The names of peers in one engine of a device that has several. Each engine knows peers by itself
-// and numbers them by itself. An application sees one PeerId for each peer, on whichever engine the
-// Jetty is that it uses: the name that the peer has in the engine that named it first, with the
-// number of that engine. This class turns such an *outer* name into the *inner* one of its own
-// engine, and back.
-//
-// A peer may have several engines, too, of which each is a peer to this engine. A work that only
-// names memory may go to any of them. So an outer name has two inner ones: that of exactly this
-// engine of the peer, and that of the one that is `nearest`, which the engines of this device share
-// among themselves.
+// The names of peers in one engine of a device. Each engine knows peers by itself and numbers them
+// by itself, and each engine of a peer is a peer to it. An application sees one PeerId for each
+// device, on whichever engine the Jetty is that it uses: the *outer* name, which is the name that
+// the device has in the engine that named it, with the number of that engine. This class turns it
+// into the *inner* name of each engine of the device, and back.
 //
 // Any thread looks names up, without a lock. Threads that add names take turns.
 class PeerAliases {
  public:
-  static constexpr uint32_t most_engines = 8;
+  static constexpr uint32_t most_engines = urma::most_engines;
 
-  struct Inner {
-    PeerId exact;
-    PeerId nearest;
-    Incarnation life{};  // of the device, which all its engines have in common
-  };
+  // `engines`: of this device. `peers`: how many an engine can know.
+  PeerAliases(uint32_t engines, uint32_t peers)
+      : peers_(peers), inner_(size_t{engines} * peers), outer_(size_t{2} * peers) {}
 
-  // `engine`: the number of this object's engine. `peers`: how many an engine can know.
-  PeerAliases(uint32_t engine, uint32_t engines, uint32_t peers)
-      : engine_(engine), peers_(peers), inner_(size_t{engines} * peers), outer_(peers) {}
-
-  // Makes an outer name of an inner one, if no other engine has named the peer.
+  // Makes an outer name of an inner one.
   static PeerId outer_name(uint32_t engine, PeerId inner) {
     return inner ? PeerId{inner.index | engine << index_bits, inner.generation} : inner;
   }
-  // Returns which engine made the outer name, and the peer's name there.
+  // Returns which engine made the outer name, and the name there.
   static uint32_t engine_of(PeerId outer) { return outer.index >> index_bits; }
   static PeerId name_there(PeerId outer) {
     return {outer.index & ((1u << index_bits) - 1), outer.generation};
   }
 
-  // Returns empty names if this engine was not told of the peer.
-  Inner inner(PeerId outer) const {
-    Inner out;
-    if (const Entry* const entry = find(outer)) {
-      const std::array<uint64_t, 3> words = entry->read(outer.generation);
-      if (words[0] != 0 || words[1] != 0) {
-        out = {.exact = std::bit_cast<PeerId>(words[0]),
-               .nearest = std::bit_cast<PeerId>(words[1]),
-               .life = Incarnation(words[2])};
-      }
-    }
-    return out;
+  // How many engines the named device has; 0 if this engine was not told of it.
+  uint32_t engines(PeerId outer) const { return static_cast<uint32_t>(read(outer, 0)); }
+  // Returns the inner name of an engine of the device; null if there is none yet.
+  PeerId inner(PeerId outer, uint32_t engine) const {
+    const uint64_t word = read(outer, 1 + engine);
+    return word != 0 ? std::bit_cast<PeerId>(word) : PeerId{};
   }
-  // Returns the outer name of an inner one. `exactly`: the application may answer it; else a name
-  // of the same device will do.
-  PeerId outer(PeerId inner, bool exactly) const {
-    if (inner.index >= peers_) return inner;
-    const std::array<uint64_t, 3> words = outer_[inner.index].read(inner.generation);
-    if (words[0] != 0) return std::bit_cast<PeerId>(words[0]);
-    if (!exactly && words[1] != 0) return std::bit_cast<PeerId>(words[1]);
-    return outer_name(engine_, inner);
+  // Returns the outer name of an inner one; null if it has none.
+  PeerId outer(PeerId inner) const {
+    if (inner.index >= peers_) return {};
+    const Outer& entry = outer_[place(inner)];
+    if (entry.generation.load(std::memory_order_acquire) != inner.generation) return {};
+    const uint64_t word = entry.name.load(std::memory_order_acquire);
+    const bool still = entry.generation.load(std::memory_order_relaxed) == inner.generation;
+    return still && word != 0 ? std::bit_cast<PeerId>(word) : PeerId{};
   }
 
-  // From now on the outer name means these peers. `shown`: they are called so from now on; else
-  // only if they had no other outer name.
-  void add(PeerId outer, const Inner& names, bool shown) {
-    Entry* const entry = const_cast<Entry*>(find(outer));
-    if (entry == nullptr) return;
-    entry->write(outer.generation, {std::bit_cast<uint64_t>(names.exact),
-                                    std::bit_cast<uint64_t>(names.nearest), number(names.life)});
-    add_outer(names.exact, outer, 0, shown);
-    add_outer(names.nearest, outer, 1, shown);
+  // From now on the outer name means a device with so many engines.
+  void add(PeerId outer, uint32_t engines) {
+    Inner* const entry = find(outer);
+    if (entry == nullptr || read(outer, 0) == engines) return;
+    entry->generation.store(0, std::memory_order_relaxed);
+    for (auto& word : entry->words) word.store(0, std::memory_order_release);
+    entry->words[0].store(engines, std::memory_order_release);
+    entry->generation.store(outer.generation, std::memory_order_release);
+  }
+  // From now on one of its engines has this inner name. Call it after `add` of the device.
+  void add(PeerId outer, uint32_t engine, PeerId inner) {
+    Inner* const entry = find(outer);
+    if (entry == nullptr || inner.index >= peers_) return;
+    entry->words[1 + engine].store(std::bit_cast<uint64_t>(inner), std::memory_order_release);
+    call(inner, outer);
+  }
+  // From now on the inner name is turned into this outer one.
+  void call(PeerId inner, PeerId outer) {
+    if (inner.index >= peers_ || this->outer(inner) == outer) return;
+    Outer& back = outer_[place(inner)];
+    back.generation.store(0, std::memory_order_relaxed);
+    back.name.store(std::bit_cast<uint64_t>(outer), std::memory_order_release);
+    back.generation.store(inner.generation, std::memory_order_release);
   }
 
  private:
   static constexpr uint32_t index_bits = 24;
 
-  // Words that belong to one generation of an index. A reader that meets a writer sees none.
-  struct Entry {
-    std::atomic<uint64_t> generation;  // 0: none
-    std::atomic<uint64_t> words[3];
-
-    std::array<uint64_t, 3> read(uint32_t wanted) const {
-      std::array<uint64_t, 3> out{};
-      if (generation.load(std::memory_order_acquire) != wanted) return out;
-      for (size_t i = 0; i < out.size(); ++i) out[i] = words[i].load(std::memory_order_acquire);
-      if (generation.load(std::memory_order_relaxed) != wanted) out = {};
-      return out;
-    }
-    void write(uint32_t whose, const std::array<uint64_t, 3>& values) {
-      generation.store(0, std::memory_order_relaxed);
-      for (size_t i = 0; i < values.size(); ++i)
-        words[i].store(values[i], std::memory_order_release);
-      generation.store(whose, std::memory_order_release);
-    }
+  // Words that belong to one generation of an index, which is 0 if they belong to none. A reader
+  // that meets a writer of another generation finds none.
+  struct Inner {
+    std::atomic<uint64_t> generation;
+    std::atomic<uint64_t> words[1 + most_engines];  // the number of engines, a name of each
+  };
+  struct Outer {
+    std::atomic<uint64_t> generation;
+    std::atomic<uint64_t> name;
   };
 
-  const Entry* find(PeerId outer) const {
-    const uint64_t at = uint64_t{engine_of(outer)} * peers_ + name_there(outer).index;
-    const bool valid = outer && name_there(outer).index < peers_ && at < inner_.size();
-    return valid ? &inner_[at] : nullptr;
+  uint64_t read(PeerId outer, uint32_t word) const {
+    const Inner* const entry = const_cast<PeerAliases*>(this)->find(outer);
+    if (entry == nullptr || word > most_engines) return 0;
+    if (entry->generation.load(std::memory_order_acquire) != outer.generation) return 0;
+    const uint64_t value = entry->words[word].load(std::memory_order_acquire);
+    const bool still = entry->generation.load(std::memory_order_relaxed) == outer.generation;
+    return still ? value : 0;
   }
-  // Keeps the other word, if it belongs to the same generation.
-  void add_outer(PeerId inner, PeerId outer, size_t which, bool shown) {
-    if (inner.index >= peers_) return;
-    Entry& entry = outer_[inner.index];
-    std::array<uint64_t, 3> words = entry.read(inner.generation);
-    if (shown || words[which] == 0) words[which] = std::bit_cast<uint64_t>(outer);
-    entry.write(inner.generation, words);
+  Inner* find(PeerId outer) {
+    const uint64_t index = name_there(outer).index;
+    const uint64_t at = uint64_t{engine_of(outer)} * peers_ + index;
+    return outer && index < peers_ && at < inner_.size() ? &inner_[at] : nullptr;
+  }
+  // Generations of living peers are odd. The previous peer of an index keeps its name, because
+  // events about its end may be read after another one has come.
+  static size_t place(PeerId inner) {
+    return size_t{inner.index} * 2 + (inner.generation >> 1) % 2;
   }
 
-  const uint32_t engine_;
   const uint32_t peers_;
-  RegionArray<Entry> inner_;
-  RegionArray<Entry> outer_;
+  RegionArray<Inner> inner_;
+  RegionArray<Outer> outer_;
 };
 
 }  // namespace urma::engine

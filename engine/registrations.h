@@ -58,9 +58,12 @@ class Registrations {
     uint64_t fill = 0;                    // the last fill that may name the memory
     Time since{};                         // when only peers still had to be waited for
   };
-  // Removes a segment, and ends the application's own works that use its memory. Returns false
-  // until it is done, and is then called again in later passes. If it returns true with `held` set,
-  // the caller moves the memory, or sets `fenced` to false if it cannot, and calls it again.
+  // Begins a withdrawal: from now on no check finds the segment.
+  void begin(Withdrawal& what, Time now);
+  // Removes a segment, and ends the application's own works that use its memory; begins with
+  // `begin`, unless that was called. Returns false until it is done, and is then called again in
+  // later passes. If it returns true with `held` set, the caller moves the memory, or sets `fenced`
+  // to false if it cannot, and calls it again.
   bool withdraw(Withdrawal& what, Time now);
 
   // Draws a second token. Returns false if there are two already, if the segment needs none, or if
@@ -87,7 +90,6 @@ class Registrations {
   uint64_t not_fenced() const { return not_fenced_; }
 
  private:
-  void begin(Withdrawal& what, Time now);
   // Returns whether the driver or a work of this process still uses the memory.
   bool is_used(const Withdrawal& what, Time now);
   // Returns the lease of the segment if a peer may be in the middle of a copy whose stores the

@@ -56,6 +56,8 @@ class Runner final : public drivers::VirtualClock::Driven {
   // Ends all works and segments, notifies the peers, and stops the thread. Control calls still work
   // after it.
   void close();
+  // Accepts no more works; `close` follows.
+  void refuse_works() { state_.refuse(); }
   bool open() const { return state_.open(); }
   bool closed() const { return state_.closed(); }
 
@@ -72,16 +74,17 @@ class Runner final : public drivers::VirtualClock::Driven {
 
   // ---- the engines of the device, of which this is one
 
-  // Called before `start`. `engines` owns this object.
-  void join(Engines& engines, uint32_t number) {
-    engines_ = &engines;
-    number_ = number;
-  }
-  Engines& engines() const { return *engines_; }
-  uint32_t number() const { return number_; }
-  // Whether peers have other names outside of this engine, which `engines` knows.
-  bool renames_peers() const { return renames_peers_.load(std::memory_order_acquire); }
-  void rename_peers() { renames_peers_.store(true, std::memory_order_release); }
+  // Written by `Engines`, which owns this object.
+  struct Membership {
+    Engines* engines = nullptr;
+    uint32_t number = 0;
+    std::atomic<bool> renames_peers{false};
+  };
+  Membership& membership() { return membership_; }
+  Engines& engines() const { return *membership_.engines; }
+  uint32_t number() const { return membership_.number; }
+  // Returns whether peers have other names outside of this engine, which `engines` knows.
+  bool renames_peers() const { return membership_.renames_peers.load(std::memory_order_acquire); }
 
   // ---- the data path; any thread
 
@@ -132,9 +135,7 @@ class Runner final : public drivers::VirtualClock::Driven {
   void take_leave();
   void end_reports();
 
-  Engines* engines_ = nullptr;
-  uint32_t number_ = 0;
-  std::atomic<bool> renames_peers_{false};
+  Membership membership_;
   ForkMark fork_mark_;
   const Threads threads_;
   const drivers::PortFacts port_facts_;

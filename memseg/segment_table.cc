@@ -55,6 +55,7 @@ SegmentTable::Added SegmentTable::add(const Segment& segment, TokenPolicy policy
   node->id = copies_ ? drawn->id : take_id();
   Name& name = names_[number(node->id)];
   URMA_ASSERT(name.tree == 0, "a TokenID is drawn again when all tables have freed it");
+  if (copies_) name.generation = mint_.generation(drawn->id, drawn->value);
   draw_value(node->id);
   name.values[1] = name.values[0];
   name.tree = (nodes_.index_of(node) + 1) | (policy == TokenPolicy::none ? unchecked_flag : 0);

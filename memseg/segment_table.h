@@ -56,8 +56,8 @@ class SegmentTable {
   // Adds a segment with a TokenID of its own. A guarded one may be added only once `guard()` is
   // open. Neither `base` nor `address` plus `bytes` may wrap. `drawn`: the token that another table
   // with the same key has just drawn, if this table copies that one, as those of a device's engines
-  // do. Such a table draws no TokenIDs, and makes the same changes of tokens in the same order, so
-  // that it has the same TokenValues.
+  // do. Such a table draws no TokenIDs, and has the same TokenValues if it makes the same changes
+  // of this token.
   Added add(const Segment& segment, TokenPolicy policy, Made& made, const Token* drawn = nullptr);
   // Adds a segment under the TokenID of another one.
   Added join(Handle other, const Segment& segment, Made& made);

@@ -36,11 +36,10 @@ Peer* Peers::find(const Eid& eid, const Endpoint& at, Incarnation life) {
   return found;
 }
 
-Peer* Peers::find_at(const Endpoint& at, Incarnation life) {
+Peer* Peers::find_at(const Endpoint& at) {
   Peer* found = nullptr;
   peers_.for_each([&](Peer& peer) {
-    const bool may_be = life == Incarnation{} || peer.life == Incarnation{} || peer.life == life;
-    if (found == nullptr && peer.at == at && may_be) found = &peer;
+    if (found == nullptr && peer.at == at) found = &peer;
   });
   return found;
 }

@@ -97,9 +97,8 @@ class Peers {
   // is known only by the address `at` gets the EID: two channels to one process would end each
   // other.
   Peer* find(const Eid& eid, const Endpoint& at, Incarnation life);
-  // Returns the first peer with this address, whatever its EID, whose incarnation is `life`, or may
-  // turn out to be.
-  Peer* find_at(const Endpoint& at, Incarnation life);
+  // Returns the first peer with this address, whatever its EID.
+  Peer* find_at(const Endpoint& at);
   // Returns null if no peer has this index.
   Peer* find(uint32_t index) { return peers_.live(index) ? &peers_.at(index) : nullptr; }
   PeerId id_of(const Peer& peer) const { return peers_.handle_of(&peer); }

@@ -112,8 +112,9 @@ Time Transport::next_deadline() const {
 // ---- peers
 
 PeerId Transport::know(const Eid& eid, const Endpoint& at, Incarnation life,
-                       std::span<const Endpoint> also) {
-  Peer* peer = eid == Eid{} ? peers_.find_at(at, life) : peers_.find(eid, at, life);
+                       std::span<const Endpoint> also, bool makes) {
+  Peer* peer = eid == Eid{} ? peers_.find_at(at) : peers_.find(eid, at, life);
+  if (!makes) return peer != nullptr ? peers_.id_of(*peer) : PeerId{};
   if (peer == nullptr) peer = links_.create(eid, at, life, now_);
   if (peer == nullptr) return {};
   // Records the incarnation that the caller asks for, so that no other incarnation takes its place.

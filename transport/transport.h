@@ -24,9 +24,10 @@ class Transport final : public Channels, public AnnouncedPaths {
   // Returns the peer at the address `at` with this EID (zero means any) and this incarnation
   // (zero means any). The same arguments name the same peer as long as its incarnation
   // lives. Returns a null handle if the limit on peers is reached and none can be forgotten.
-  // `also`: its other addresses.
+  // `also`: its other addresses. Unless `makes`, it returns a peer that is known already or null,
+  // and the peer may be forgotten as before.
   PeerId know(const Eid& eid, const Endpoint& at, Incarnation life,
-              std::span<const Endpoint> also = {});
+              std::span<const Endpoint> also = {}, bool makes = true);
   // Sets how packets to this peer are retransmitted, instead of Settings::retransmission. A channel
   // that was made with another mode is replaced.
   void choose(PeerId peer, const Retransmission& mode, Time now);

@@ -112,7 +112,7 @@ CxlPort::CxlPort(std::unique_ptr<Window> window, uint32_t slot, const WindowSett
   facts_.settings = settings_in_effect(settings, *window_, facts_);
 }
 
-Result<std::unique_ptr<PacketPort>> CxlPort::beside() {
+Result<std::unique_ptr<PacketPort>> CxlPort::beside(const Eid&) {
   if (settings_.hands_over) {
     return Error{Status::unsupported,
                  "segments that are handed over as files (share=segment) are those of one engine. "

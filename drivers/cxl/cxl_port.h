@@ -22,7 +22,7 @@ class CxlPort final : public PacketPort, public Ways {
   static Result<std::unique_ptr<PacketPort>> open(const WindowSettings& settings);
   ~CxlPort() override;
 
-  Result<std::unique_ptr<PacketPort>> beside() override;
+  Result<std::unique_ptr<PacketPort>> beside(const Eid&) override;
   const PortFacts& facts() const override { return facts_; }
   PortCounters counters() const override;
   size_t lend(std::span<TxFrame*> frames) override { return pool_.lend(frames); }

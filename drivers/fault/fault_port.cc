@@ -11,8 +11,8 @@ constexpr size_t burst = 64;
 }  // namespace
 
 // With the same faults at other times.
-Result<std::unique_ptr<PacketPort>> FaultPort::beside() {
-  Result<std::unique_ptr<PacketPort>> inner = inner_->beside();
+Result<std::unique_ptr<PacketPort>> FaultPort::beside(const Eid& eid) {
+  Result<std::unique_ptr<PacketPort>> inner = inner_->beside(eid);
   if (!inner) return inner.error();
   Settings settings = settings_;
   settings.seed += ++beside_ << 32;

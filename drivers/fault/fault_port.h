@@ -29,7 +29,7 @@ class FaultPort final : public PacketPort {
   FaultPort(std::unique_ptr<PacketPort> inner, const Settings& settings);
   ~FaultPort() override;
 
-  Result<std::unique_ptr<PacketPort>> beside() override;
+  Result<std::unique_ptr<PacketPort>> beside(const Eid& eid) override;
   const PortFacts& facts() const override { return facts_; }
   PortCounters counters() const override;
   size_t metrics(std::span<uint64_t> out) override { return inner_->metrics(out); }

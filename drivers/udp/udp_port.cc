@@ -97,7 +97,7 @@ UdpPort::UdpPort(Socket main, Socket other, OpenedUring uring, const Settings& s
   const bool own_port = self.port != ub_port;
   const bool huge_pages = buffers_.use_huge_pages();
   facts_.self = self;
-  facts_.eid = own_port ? random_eid() : self.address;
+  facts_.eid = settings.eid != Eid{} ? settings.eid : own_port ? random_eid() : self.address;
   facts_.mtu = mtu;
   facts_.buffer_bytes = sockets_[0].receive_buffer_bytes();
   facts_.carries.ecn = settings.ecn;
@@ -119,9 +119,10 @@ UdpPort::UdpPort(Socket main, Socket other, OpenedUring uring, const Settings& s
 
 // The next UDP port, so that a firewall can be told which ports are used; any free one, if that is
 // taken or the device itself asked for any.
-Result<std::unique_ptr<PacketPort>> UdpPort::beside() {
+Result<std::unique_ptr<PacketPort>> UdpPort::beside(const Eid& eid) {
   Settings settings = settings_;
   settings.address = facts_.self.address;
+  settings.eid = eid;
   const uint32_t next = facts_.self.port + ++beside_;
   if (!settings.any_port && next <= UINT16_MAX) {
     settings.port = static_cast<uint16_t>(next);

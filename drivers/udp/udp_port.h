@@ -20,7 +20,7 @@ class UdpPort final : public PacketPort {
   static Result<std::unique_ptr<PacketPort>> open(const Settings& settings);
   ~UdpPort() override;
 
-  Result<std::unique_ptr<PacketPort>> beside() override;
+  Result<std::unique_ptr<PacketPort>> beside(const Eid& eid) override;
   const PortFacts& facts() const override { return facts_; }
   PortCounters counters() const override { return counters_; }
   size_t lend(std::span<TxFrame*> frames) override { return pool_.lend(frames); }

@@ -43,6 +43,7 @@ struct Settings {
   bool ecn = false;  // send and receive the ECN field of packets
   IoChoice io = IoChoice::automatic;
   bool zero_id = false;  // IPv4 packets have the ID 0, which excludes GSO and a connected socket
+  Eid eid = {};          // if all zero, the address on port 4792, and a random one elsewhere
   SettingList options = {};  // the options as they were read, for PortFacts::settings
 
   bool is_ipv4() const { return address == Eid{} || Endpoint{address, 0}.is_ipv4(); }

@@ -167,12 +167,88 @@ TEST_CASE("a peer that was not imported can be answered from each engine") {
   }
 }
 
+// The new process is known by the line of one engine, and first used by that of another.
+TEST_CASE("a device that restarted is reached by its new lines, and not by the old ones") {
+  for (int round = 0; round < 6; ++round) {
+    for (const bool speaks_first : {false, true}) {
+      INFO("round " << round << (speaks_first ? ", it speaks first" : ""));
+      const Medium medium("udp:127.0.0.77");
+      Side user = Side::open("udp:", {.threads = Threads::served});
+      std::optional<Several> owner = Several::open(medium, 2, {.threads = Threads::served});
+      const RemoteSegment old = user.device.import(owner->segment.descriptor()).value().segment;
+      owner.reset();
+      owner = Several::open(medium, 2, {.threads = Threads::served});
+      if (speaks_first) {
+        for (Jetty& jetty : owner->jetties) {
+          const RemoteJetty target = owner->device.import(user.jetty.descriptor()).value().jetty;
+          std::array<std::byte, 8> buffer;
+          REQUIRE(user.jetty.receive(buffer, 1));
+          REQUIRE(run_one(jetty, send(bytes_like(8), target)).ok());
+          REQUIRE(collect(user.jetty, 1).size() == 1);
+        }
+      }
+      std::array<std::byte, 8> buffer;
+      for (Jetty& jetty : owner->jetties) {
+        REQUIRE(jetty.receive(buffer, 1));
+        const RemoteJetty target = user.device.import(jetty.descriptor()).value().jetty;
+        CHECK(run_one(user.jetty, send(bytes_like(8), target)).ok());
+      }
+      CHECK(run_one(user.jetty, write(bytes_like(8), old)).status == Status::peer_restarted);
+    }
+  }
+}
+
+// The server answers each client, and does not keep those that have gone.
+TEST_CASE("peers that were answered and not imported are forgotten") {
+  const DeviceOptions few{.threads = Threads::served,
+                          .idle_timeout = 20ms,
+                          .limits = {.jetties = 16, .peers = 4, .segments = 4}};
+  const Medium medium("udp:127.0.0.78");
+  Several server = Several::open(medium, 2, few);
+  for (int client = 0; client < 12; ++client) {
+    INFO("client " << client);
+    Side one = Side::open("udp:", {.threads = Threads::served});
+    Jetty& jetty = server.jetties[static_cast<size_t>(client) % 2];
+    std::array<std::byte, 8> buffer;
+    REQUIRE(jetty.receive(buffer, 1));
+    const RemoteJetty target = one.device.import(jetty.descriptor()).value().jetty;
+    REQUIRE(run_one(one.jetty, send(bytes_like(8), target)).ok());
+    const auto arrivals = collect(jetty, 1);
+    REQUIRE(arrivals.size() == 1);
+    const RemoteJetty back{.peer = arrivals[0].from,
+                           .id = one.jetty.id(),
+                           .token = parse_descriptor(one.jetty.descriptor()).value().jetty->token};
+    REQUIRE(one.jetty.receive(buffer, 1));
+    REQUIRE(run_one(jetty, send(bytes_like(8), back)).ok());
+  }
+}
+
+TEST_CASE("an import does not need more room for peers than the device has") {
+  const DeviceOptions few{.threads = Threads::served,
+                          .limits = {.jetties = 16, .peers = 3, .segments = 4}};
+  const Medium medium("udp:");
+  Side plain = Side::open("udp:", {.threads = Threads::served});
+  Several other = Several::open(medium, 2, {.threads = Threads::served});
+  for (const unsigned engines : {1u, 3u}) {
+    Several one = Several::open(medium, engines, few);
+    const RemoteSegment first = one.device.import(plain.segment.descriptor()).value().segment;
+    const RemoteSegment second = one.device.import(other.segment.descriptor()).value().segment;
+    for (Jetty& jetty : one.jetties) {
+      CHECK(run_one(jetty, write(bytes_like(8), first)).ok());
+      CHECK(run_one(jetty, write(bytes_like(8), second)).ok());
+      CHECK(run_one(jetty, write(bytes_like(8), one.segment.local())).ok());
+    }
+  }
+}
+
 TEST_CASE("a device uses its own memory and Jetties from each of its engines") {
   for (const std::string_view driver : media) {
     INFO(driver);
     const Medium medium(driver);
     Several one = Several::open(medium, 3, {.threads = Threads::served});
     for (Jetty& from : one.jetties) {
+      CHECK(from.local().peer == one.segment.local().peer);
+      CHECK(one.device.import(from.descriptor()).value().jetty.peer == from.local().peer);
       REQUIRE(run_one(from, write(bytes_like(500), one.segment.local(), 100)).ok());
       for (Jetty& to : one.jetties) {
         if (&to == &from) continue;
@@ -305,6 +381,31 @@ TEST_CASE("closing a device ends the works and waits of all its engines") {
       REQUIRE(both.user.device.events({&event, 1}) == 1);
     CHECK(event.kind == EventKind::closed);
     CHECK(both.user.device.jetty().status() == Status::closed);
+  }
+}
+
+TEST_CASE("a device with several engines closes in the time of one") {
+  const Medium medium("udp:");
+  const DeviceOptions options{.threads = Threads::served, .operation_timeout = 200ms};
+  Several user = Several::open(medium, 4, options);
+  // No process answers at the address.
+  Descriptor nobody = parse_descriptor(user.segment.descriptor()).value();
+  nobody.at = {ipv4(127, 0, 0, 99), 9};
+  nobody.eid = ipv4(127, 0, 0, 99);
+  nobody.life = Incarnation{5};
+  nobody.engines.clear();
+  const RemoteSegment there = user.device.import(to_string(nobody)).value().segment;
+  for (Jetty& jetty : user.jetties) REQUIRE(jetty.post(write(bytes_like(8), there)) == 1);
+  std::this_thread::sleep_for(20ms);
+  const auto begin = std::chrono::steady_clock::now();
+  user.device.close();
+  // One engine may take 0.4 s, and four one after the other more than 1 s.
+  CHECK(std::chrono::steady_clock::now() - begin < 900ms);
+  for (Jetty& jetty : user.jetties) {
+    CHECK(jetty.post(write(bytes_like(8), there)) == 0);
+    Completion last;
+    CHECK(jetty.poll({&last, 1}) == 1);
+    CHECK_FALSE(last.ok());
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cinttypes>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -111,6 +112,47 @@ void add_places(std::string& line, std::string_view before, const std::vector<En
   }
 }
 
+// An engine's address differs from that of the first one by the port, which is written as :4793, or
+// in a window by the slot, the last two bytes, which are written as /2a. All of them fit the line.
+constexpr size_t slot_at = 14;
+bool is_other_slot(const Endpoint& place, const Endpoint& first) {
+  return place.port == first.port && std::memcmp(&place.address, &first.address, slot_at) == 0;
+}
+std::string engine_text(const Endpoint& place, const Endpoint& first) {
+  if (place.address == first.address) return ":" + std::to_string(place.port);
+  if (!is_other_slot(place, first)) return to_string(place);
+  return "/" + hex(static_cast<uint64_t>(place.address.bytes[slot_at]) << 8 |
+                   static_cast<uint64_t>(place.address.bytes[slot_at + 1]));
+}
+std::optional<Endpoint> parse_engine(std::string_view text, const Endpoint& first) {
+  const bool slot = text.starts_with('/');
+  if (!slot && !text.starts_with(':')) {
+    const auto place = parse_endpoint(text);
+    return place ? std::optional(*place) : std::nullopt;
+  }
+  const auto value = parse_number(text.substr(1), slot ? 16 : 10, UINT16_MAX);
+  if (!value || *value == 0) return std::nullopt;
+  Endpoint place = first;
+  if (slot) {
+    place.address.bytes[slot_at] = static_cast<std::byte>(*value >> 8);
+    place.address.bytes[slot_at + 1] = static_cast<std::byte>(*value);
+  } else {
+    place.port = static_cast<uint16_t>(*value);
+  }
+  return place;
+}
+
+// Returns nothing if the text is malformed.
+std::vector<Endpoint> parse_engines(std::string_view text, const Endpoint& first) {
+  std::vector<Endpoint> out;
+  for (const std::string_view part : split(text, ',')) {
+    const auto place = parse_engine(part, first);
+    if (!place || out.size() + 1 == most_engines) return {};
+    out.push_back(*place);
+  }
+  return out;
+}
+
 Error bad_descriptor(std::string_view field, std::string_view why) {
   return {Status::invalid_argument, "invalid descriptor: \"" + std::string(field.substr(0, 80)) +
                                         "\" " + std::string(why) +
@@ -145,7 +187,7 @@ bool set_field(Descriptor& out, std::string_view key, std::string_view value, un
     case 5:
       return !(out.also = parse_places(value)).empty();
     default:
-      return !(out.engines = parse_places(value)).empty();
+      return (seen & 1) != 0 && !(out.engines = parse_engines(value, out.at)).empty();
   }
 }
 
@@ -170,7 +212,12 @@ std::string to_string(const Descriptor& descriptor) {
     line += " jetty=" + hex(number(jetty->id)) + ":" + hex(number(jetty->token));
   }
   add_places(line, " also=", descriptor.also);
-  add_places(line, " engines=", descriptor.engines);
+  std::string_view before = " engines=";
+  for (const Endpoint& place : descriptor.engines) {
+    line += before;
+    line += engine_text(place, descriptor.at);
+    before = ",";
+  }
   return line;
 }
 

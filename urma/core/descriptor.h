@@ -24,8 +24,9 @@ namespace urma {
 // hexadecimal.) If the segment's AtomicDomain is not `processor`, its name follows the rights:
 // ...:rwa:engine. If the device has several paths, a field lists their addresses:
 // also=10.0.1.1:4792,10.0.2.1:4792
-// If the device has several engines (engines=4), `at` and `eid` are those of one of them, and
-// another field lists the addresses of the others: engines=127.0.0.1:4793,127.0.0.1:4794
+// If the device has several engines (engines=4), `at` and `eid` are those of the first one, and
+// another field, behind `at`, lists what differs in the addresses of the others: the port, or the
+// slot of a window: engines=:4793,:4794 or engines=/2,/3
 struct Descriptor {
   struct Segment {
     TokenId id{};
@@ -48,16 +49,16 @@ struct Descriptor {
   std::optional<Segment> segment;
   std::optional<Jetty> jetty;
   std::vector<Endpoint> also{};  // the addresses of the other paths, in order: up to 7
-  // The addresses of the device's other engines: up to 7. The segment is reached at any of them,
-  // the Jetty at `at` only.
+  // The addresses of the device's other engines, in order: up to 7. The segment is reached at any
+  // of them; with N engines in all, the Jetty at the one whose number is the Jetty's id modulo N.
   std::vector<Endpoint> engines{};
   friend bool operator==(const Descriptor&, const Descriptor&) = default;
 };
 
 inline constexpr size_t max_descriptor_bytes = 512;  // the longest line
+inline constexpr uint32_t most_engines = 8;          // of a device
 
-// Writes the line. Addresses of `also` and `engines` that do not fit into max_descriptor_bytes are
-// left out.
+// Writes the line. Addresses of `also` that do not fit into max_descriptor_bytes are left out.
 // Throws std::bad_alloc.
 URMA_API std::string to_string(const Descriptor& descriptor);
 // Parses what to_string writes. Fields may be in any order; an unknown or repeated field is an

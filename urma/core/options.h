@@ -40,7 +40,7 @@ enum class Wake : uint8_t {
 // address space for them, which takes no memory until it is used.
 struct Limits {
   uint32_t jetties = 1024;   // Jetties and Jfrs: 1 to 1 000 000
-  uint32_t peers = 1024;     // other devices: 1 to 65 536
+  uint32_t peers = 1024;     // other devices, and each of their engines: 1 to 65 536
   uint32_t segments = 4096;  // 1 to 2^20
 };
 

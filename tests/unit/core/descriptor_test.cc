@@ -52,10 +52,6 @@ TEST_CASE("a line lists as many other addresses as fit, and not more than a devi
   const std::string line = to_string(descriptor);
   CHECK(line == good + " also=10.0.1.1:4792,10.0.2.1:5000");
   CHECK(parse_descriptor(line).value() == descriptor);
-  descriptor.engines = {{ipv4(127, 0, 0, 1), 4793}};
-  CHECK(to_string(descriptor) == line + " engines=127.0.0.1:4793");
-  CHECK(parse_descriptor(to_string(descriptor)).value() == descriptor);
-  descriptor.engines.clear();
   Prng prng(2);
   descriptor.also.assign(7, {random_eid(prng), 65535});
   descriptor.at = descriptor.also[0];
@@ -67,14 +63,45 @@ TEST_CASE("a line lists as many other addresses as fit, and not more than a devi
   const size_t named = parse_descriptor(longest).value().also.size();
   CHECK(named >= 3);
   CHECK(named < 7);
-  for (const char* const wrong :
-       {" also=", " also=10.0.0.1:1,", " also=,10.0.0.1:1", " also=x",
-        " also=10.0.0.1:1 also=10.0.0.1:2", " engines=", " engines=10.0.0.1:1 engines=10.0.0.1:2",
-        " also=1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,"
-        "1.1.1.1:1,1.1.1.1:1,1.1.1.1:1"}) {
+  for (const char* const wrong : {" also=", " also=10.0.0.1:1,", " also=,10.0.0.1:1", " also=x",
+                                  " also=10.0.0.1:1 also=10.0.0.1:2",
+                                  " also=1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,"
+                                  "1.1.1.1:1,1.1.1.1:1,1.1.1.1:1"}) {
     INFO(wrong);
     CHECK_FALSE(parse_descriptor(good + wrong).ok());
   }
+}
+
+TEST_CASE("a line lists what differs in the addresses of further engines") {
+  Descriptor descriptor = parse_descriptor(good).value();
+  descriptor.engines = {{descriptor.at.address, 4793}, {ipv4(10, 0, 0, 2), 4792}};
+  CHECK(to_string(descriptor) == good + " engines=:4793,10.0.0.2:4792");
+  CHECK(parse_descriptor(to_string(descriptor)).value() == descriptor);
+  // Slots of a window. The longest line has room for all engines.
+  descriptor.at.address = parse_address("fd75:726d:61ff:ffff:ffff:ffff:ffff:100").value();
+  descriptor.eid = descriptor.at.address;
+  descriptor.life = Incarnation(UINT64_MAX);
+  descriptor.segment->address = descriptor.segment->bytes = UINT64_MAX / 2;
+  descriptor.engines.assign(most_engines - 1, descriptor.at);
+  for (unsigned i = 0; i < most_engines - 1; ++i)
+    descriptor.engines[i].address.bytes[15] = static_cast<std::byte>(0xf0 + i);
+  const std::string line = to_string(descriptor);
+  CHECK(line.ends_with(" engines=/1f0,/1f1,/1f2,/1f3,/1f4,/1f5,/1f6"));
+  CHECK(parse_descriptor(line).value() == descriptor);
+  Prng prng(3);
+  descriptor.at = {random_eid(prng), 65535};
+  descriptor.engines.assign(most_engines - 1, {descriptor.at.address, 65534});
+  CHECK(to_string(descriptor).size() <= max_descriptor_bytes);
+  CHECK(parse_descriptor(to_string(descriptor)).value() == descriptor);
+  for (const char* const wrong :
+       {" engines=", " engines=:", " engines=:0", " engines=:65536", " engines=/",
+        " engines=/10000", " engines=/0", " engines=:1,", " engines=:1 engines=:2", " engines=x",
+        " engines=:1,:2,:3,:4,:5,:6,:7,:8"}) {
+    INFO(wrong);
+    CHECK_FALSE(parse_descriptor(good + wrong).ok());
+  }
+  // They are read by the address that stands before them.
+  CHECK_FALSE(parse_descriptor("urma1 engines=:1 at=127.0.0.1:4792 eid=10.0.0.1 life=9c0f").ok());
 }
 
 TEST_CASE("each field of a line is read into the right member") {

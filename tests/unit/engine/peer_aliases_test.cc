@@ -3,86 +3,117 @@
 #include <atomic>
 #include <thread>
 
+#include "engine/engines.h"
 #include "tests/catch.h"
 
 namespace urma::test {
 namespace {
 
 using engine::PeerAliases;
-using Inner = PeerAliases::Inner;
 
-TEST_CASE("a name is turned into that of its engine and back") {
-  PeerAliases aliases(1, 3, 16);
+TEST_CASE("the name of a device is turned into those of its engines and back") {
+  PeerAliases aliases(3, 16);
   const PeerId outer = PeerAliases::outer_name(2, {7, 3});
   CHECK(PeerAliases::engine_of(outer) == 2);
   CHECK(PeerAliases::name_there(outer) == PeerId{7, 3});
-  CHECK_FALSE(aliases.inner(outer).exact);
-  aliases.add(outer, {.exact = {4, 1}, .nearest = {5, 9}, .life = Incarnation{77}}, true);
-  CHECK(aliases.inner(outer).exact == PeerId{4, 1});
-  CHECK(aliases.inner(outer).nearest == PeerId{5, 9});
-  CHECK(aliases.inner(outer).life == Incarnation{77});
-  CHECK(aliases.outer({4, 1}, true) == outer);
-  CHECK(aliases.outer({4, 1}, false) == outer);
-  CHECK(aliases.outer({5, 9}, false) == outer);
-  // An answer to this name would reach another engine of the peer.
-  CHECK(aliases.outer({5, 9}, true) == PeerAliases::outer_name(1, {5, 9}));
+  CHECK(aliases.engines(outer) == 0);
+  CHECK_FALSE(aliases.inner(outer, 0));
+  aliases.add(outer, 2);
+  aliases.add(outer, 0, {4, 1});
+  CHECK(aliases.engines(outer) == 2);
+  CHECK(aliases.inner(outer, 0) == PeerId{4, 1});
+  CHECK_FALSE(aliases.inner(outer, 1));
+  aliases.add(outer, 1, {5, 9});
+  CHECK(aliases.inner(outer, 1) == PeerId{5, 9});
+  aliases.add(outer, 2);  // changes nothing
+  CHECK(aliases.inner(outer, 0) == PeerId{4, 1});
+  CHECK(aliases.outer({4, 1}) == outer);
+  CHECK(aliases.outer({5, 9}) == outer);
+  CHECK_FALSE(aliases.outer({6, 1}));
 }
 
 TEST_CASE("a name of another generation, engine or table names nothing") {
-  PeerAliases aliases(0, 2, 16);
+  PeerAliases aliases(2, 16);
   const PeerId outer{3, 5};
-  aliases.add(outer, {.exact = {3, 5}, .nearest = {3, 5}, .life = {}}, true);
-  CHECK_FALSE(aliases.inner({3, 7}).exact);
-  CHECK_FALSE(aliases.inner(PeerAliases::outer_name(1, {3, 5})).exact);
-  CHECK_FALSE(aliases.inner(PeerAliases::outer_name(7, {3, 5})).exact);
-  CHECK_FALSE(aliases.inner({16, 5}).exact);
-  CHECK_FALSE(aliases.inner({}).exact);
-  aliases.add({16, 5}, {.exact = {1, 1}, .nearest = {1, 1}, .life = {}}, true);
-  aliases.add({}, {.exact = {1, 1}, .nearest = {1, 1}, .life = {}}, true);
-  CHECK(aliases.outer({1, 1}, true) == PeerId{1, 1});
-  CHECK(aliases.outer({3, 7}, true) == PeerId{3, 7});
-  CHECK(aliases.outer({99, 1}, true) == PeerId{99, 1});
+  aliases.add(outer, 1);
+  aliases.add(outer, 0, {3, 5});
+  CHECK_FALSE(aliases.inner({3, 7}, 0));
+  CHECK_FALSE(aliases.inner(PeerAliases::outer_name(1, {3, 5}), 0));
+  CHECK_FALSE(aliases.inner(PeerAliases::outer_name(7, {3, 5}), 0));
+  CHECK_FALSE(aliases.inner({16, 5}, 0));
+  CHECK_FALSE(aliases.inner({}, 0));
+  CHECK_FALSE(aliases.inner(outer, 7));
+  CHECK_FALSE(aliases.inner(outer, 8));
+  for (const PeerId wrong : {PeerId{16, 5}, PeerId{}}) {
+    aliases.add(wrong, 1);
+    aliases.add(wrong, 0, {1, 1});
+    CHECK(aliases.engines(wrong) == 0);
+  }
+  CHECK_FALSE(aliases.outer({1, 1}));
+  CHECK_FALSE(aliases.outer({3, 7}));
+  CHECK_FALSE(aliases.outer({99, 1}));
 }
 
-TEST_CASE("the latest of several names of a peer is shown, and all of them are understood") {
-  PeerAliases aliases(0, 2, 16);
-  aliases.add({3, 5}, {.exact = {2, 1}, .nearest = {4, 1}, .life = {}}, true);
-  const PeerId later = PeerAliases::outer_name(1, {3, 5});
-  aliases.add(later, {.exact = {2, 1}, .nearest = {2, 1}, .life = {}}, false);
-  CHECK(aliases.outer({2, 1}, true) == PeerId{3, 5});
-  aliases.add(later, {.exact = {2, 1}, .nearest = {2, 1}, .life = {}}, true);
-  CHECK(aliases.outer({2, 1}, true) == later);
-  CHECK(aliases.outer({4, 1}, false) == PeerId{3, 5});
-  CHECK(aliases.inner({3, 5}).exact == PeerId{2, 1});
-  CHECK(aliases.inner(later).exact == PeerId{2, 1});
+// Events about the end of a peer may be read after the next one has come.
+TEST_CASE("a peer keeps its name until the second one after it has its index") {
+  PeerAliases aliases(1, 16);
+  for (uint32_t generation = 1; generation < 20; generation += 2) {
+    const PeerId outer{2, generation};
+    aliases.add(outer, 1);
+    aliases.add(outer, 0, {5, generation});
+    CHECK(aliases.outer({5, generation}) == outer);
+    if (generation > 1) CHECK(aliases.outer({5, generation - 2}) == PeerId{2, generation - 2});
+    if (generation > 3) CHECK_FALSE(aliases.outer({5, generation - 4}));
+    CHECK_FALSE(aliases.inner({2, generation - 2}, 0));
+  }
+}
+
+TEST_CASE("a peer that was met before it was imported gets the name of its import") {
+  PeerAliases aliases(2, 16);
+  const PeerId met = PeerAliases::outer_name(1, {4, 1});
+  aliases.call({4, 1}, met);
+  CHECK(aliases.outer({4, 1}) == met);
+  aliases.add({9, 3}, 2);
+  aliases.add({9, 3}, 1, {4, 1});
+  CHECK(aliases.outer({4, 1}) == PeerId{9, 3});
+}
+
+// docs/protocol.md, section 12.
+TEST_CASE("the EIDs of further engines follow from the first one, and in a window are addresses") {
+  using engine::Engines;
+  const Eid first = ipv4(10, 0, 0, 1);
+  const Endpoint place{first, 4794};
+  CHECK(to_string(Engines::eid_of(first, 2, place)) == "fd5a:3f02:ed42:f3c2:4802::1");
+  CHECK(Engines::eid_of(first, 0, place) == first);
+  CHECK(Engines::eid_of(first, 1, place) != Engines::eid_of(first, 2, place));
+  CHECK(Engines::eid_of(ipv4(10, 0, 0, 2), 2, place) != Engines::eid_of(first, 2, place));
+  const Eid slot = parse_address("fd75:726d:6181:3396:852:c2cc:da00:2").value();
+  CHECK(Engines::eid_of(first, 1, {slot, 4792}) == slot);
 }
 
 // A posting thread looks names up while others import.
-TEST_CASE("a name that is being changed is found whole or not at all") {
-  PeerAliases aliases(0, 1, 4);
+TEST_CASE("a name that is being changed is that of its generation or none") {
+  PeerAliases aliases(1, 4);
   std::atomic<bool> stop{false};
-  std::atomic<uint64_t> torn{0};
+  std::atomic<uint64_t> wrong{0};
   std::thread reader([&] {
     while (!stop) {
       for (uint32_t generation = 1; generation < 64; generation += 2) {
-        const Inner names = aliases.inner({2, generation});
-        const bool whole = !names.exact || (names.exact.generation == generation &&
-                                            names.nearest.generation == generation &&
-                                            number(names.life) == generation);
-        torn += !whole;
+        const PeerId inner = aliases.inner({2, generation}, 1);
+        wrong += inner && inner.generation != generation;
+        const PeerId outer = aliases.outer({1, generation});
+        wrong += outer && outer.generation != generation;
       }
     }
   });
   for (uint32_t round = 0; round < 20000; ++round) {
     const uint32_t generation = round % 32 * 2 + 1;
-    aliases.add(
-        {2, generation},
-        {.exact = {1, generation}, .nearest = {1, generation}, .life = Incarnation{generation}},
-        true);
+    aliases.add({2, generation}, 2);
+    aliases.add({2, generation}, 1, {1, generation});
   }
   stop = true;
   reader.join();
-  CHECK(torn == 0);
+  CHECK(wrong == 0);
 }
 
 }  // namespace
