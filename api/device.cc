@@ -340,9 +340,10 @@ Profile sum_of(const Profile& one, const Profile& other) {
   return sum;
 }
 
-// Returns how many peers each engine can know. The engines of a device know one another.
-uint32_t peers_of(const Limits& limits, size_t engines) {
-  return limits.peers + (engines > 1 ? static_cast<uint32_t>(engines) : 0);
+// Returns the limits of each engine. The engines of a device know one another.
+Limits limits_of_each(Limits limits, size_t engines) {
+  if (engines > 1) limits.peers += static_cast<uint32_t>(engines);
+  return limits;
 }
 
 // Makes the engines of a device, each with a port. `state` has all other members of the device;
@@ -353,8 +354,6 @@ std::vector<std::unique_ptr<engine::Runner>> make_runners(Opened opened,
   const DeviceOptions& options = state.options;
   auto& ports = opened.ports;
   std::unique_ptr<Entropy> entropy = std::move(opened.entropy);
-  Limits limits = options.limits;
-  limits.peers = peers_of(limits, ports.size());
   const uint64_t key = entropy->next();
   engine::EngineSettings settings{
       .life = opened.life,
@@ -363,7 +362,7 @@ std::vector<std::unique_ptr<engine::Runner>> make_runners(Opened opened,
       .controller = &used,
       .retransmission = mode,
       .balance = options.balance.value_or(ports.front()->facts().balance),
-      .limits = limits,
+      .limits = limits_of_each(options.limits, ports.size()),
       .profile = options.profile,
       .segment_key = {key, entropy->next()}};
   const Control control{options.congestion, used.name, state.no_signals};
@@ -472,8 +471,8 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
   if (*engines > 1) state->chosen += ", " + std::to_string(*engines) + " engines";
   state->reach = device_to_reach(*parsed, facts.self.address);
   auto runners = make_runners(std::move(*opened), *used, *mode, *state);
-  const uint32_t peers = peers_of(options.limits, *engines);
-  state->runner = std::make_shared<engine::Engines>(std::move(runners), peers)->runner(0);
+  const Limits limits = limits_of_each(options.limits, *engines);
+  state->runner = std::make_shared<engine::Engines>(std::move(runners), limits)->runner(0);
   Result<void> started;
   state->for_each_runner([&](engine::Runner& runner) {
     if (started) started = runner.start();

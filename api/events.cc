@@ -10,15 +10,18 @@ namespace {
 
 // Keeps the descriptor readable once the device is closed, so that a thread that sleeps at it wakes
 // even if all events have been taken.
-void ring_when_closed(engine::Runner& runner) {
+void ring_when_closed(const engine::Engines& engines) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (runner.closed() && runner.events().descriptor() >= 0) runner.events().ring();
+  for (uint32_t i = 0; i < engines.count(); ++i) {
+    if (!engines.at(i).closed()) return;  // it signals when it closes
+  }
+  engine::EventQueue& events = engines.at(0).events();
+  if (events.descriptor() >= 0) events.ring();
 }
 
 // Takes the events of one engine.
 size_t take_events(engine::Runner& runner, std::span<Event> out) {
   const size_t count = runner.events().take(out);
-  ring_when_closed(runner);
   // The ring has room now for the events that did not fit before.
   if (count > 0 && runner.events().full() && runner.open()) {
     runner.call([](engine::Engine& engine, Time now) {
@@ -105,8 +108,8 @@ Result<int> Device::events_fd() {
     if (!events.make_descriptor()) return no_descriptor("events_fd");
     state_->for_each_runner([&](engine::Runner& runner) {
       if (&runner.events() != &events) runner.events().share_descriptor(events);
-      ring_when_closed(runner);
     });
+    ring_when_closed(state_->engines());
     return events.descriptor();
   });
 }
@@ -127,6 +130,7 @@ size_t Device::events(std::span<Event> out) {
     if (runner.renames_peers()) runner.engines().make_outer(runner, out.subspan(count, more));
     count += more;
   });
+  ring_when_closed(state_->engines());
   // The others may have events for which there was no room.
   if (state_->engines().count() > 1 && count == out.size() &&
       state_->runner->events().descriptor() >= 0)

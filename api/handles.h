@@ -140,7 +140,6 @@ struct URMA_LOCAL Jetty::State {
   CompletionSource source;
   std::shared_ptr<urma::jetty::Queues> queues;
   engine::JettyControl::Made made;
-  engine::Engines::Notified notified;  // by the thread that posts
 
   engine::Runner& runner() { return *source.runner; }
   size_t post(std::span<const Work> works);

@@ -54,6 +54,10 @@ Result<Imported> import_line(engine::Runner& runner, const std::string& line,
   if (!descriptor) return descriptor.error();
   const Endpoint& self = runner.port_facts().self;
   if (!may_reach(self.address, descriptor->at.address)) return out_of_reach(descriptor->at, self);
+  if (descriptor->jetty) {
+    const Endpoint place = engine::Engines::place_of_jetty(*descriptor);
+    if (!may_reach(self.address, place.address)) return out_of_reach(place, self);
+  }
   if (const PeerId peer = runner.engines().know(*descriptor, mode)) {
     Imported imported = imported_from(*descriptor, peer);
     if (mode) imported.warning = engine::warning(*mode, runner.port_facts());

@@ -272,7 +272,7 @@ size_t Jetty::State::post_renamed(std::span<const Work> works) {
     Work* const inner = reinterpret_cast<Work*>(room);
     const size_t count = std::min(most, works.size() - taken);
     for (size_t i = 0; i < count; ++i)
-      new (inner + i) Work(runner().engines().inner(runner(), works[taken + i], notified));
+      new (inner + i) Work(runner().engines().inner(runner(), made.handle.index, works[taken + i]));
     const size_t now = queues->post(std::span(std::launder(inner), count));
     taken += now;
     if (now < count) break;

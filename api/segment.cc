@@ -497,6 +497,7 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
   segment->registered = true;
   if (added = segment->add_copies(options.policy, made, with); added != Added::added) {
     (void)segment->withdraw("registering memory");
+    if (auto able = usable(state_, "registering memory"); !able) return able.error();
     return not_added(added, limit);
   }
   segment->begin_reads(reads);

@@ -1,10 +1,11 @@
 #include "engine/engines.h"
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
 #include <thread>
 
 #include "base/bits.h"
+#include "base/signals_blocked.h"
 
 namespace urma::engine {
 namespace {
@@ -20,8 +21,8 @@ std::vector<Endpoint> places_of(const Descriptor& device) {
 
 }  // namespace
 
-Engines::Engines(std::vector<std::unique_ptr<Runner>> runners, uint32_t peers)
-    : runners_(std::move(runners)), peers_(peers) {
+Engines::Engines(std::vector<std::unique_ptr<Runner>> runners, const Limits& limits)
+    : runners_(std::move(runners)), limits_(limits) {
   for (uint32_t i = 0; i < count(); ++i) {
     at(i).membership().engines = this;
     at(i).membership().number = i;
@@ -51,26 +52,36 @@ std::vector<Endpoint> Engines::further_places() const {
   return places;
 }
 
+Endpoint Engines::place_of_jetty(const Descriptor& device) {
+  const std::vector<Endpoint> places = places_of(device);
+  return places[engine_of(device.jetty->id, static_cast<uint32_t>(places.size()))];
+}
+
 void Engines::close() {
   for (const auto& runner : runners_) runner->refuse_works();
-  std::vector<std::thread> others;
-  for (uint32_t i = 1; i < count(); ++i) {
-    try {
-      others.emplace_back([&runner = at(i)] { runner.close(); });
-    } catch (const std::system_error&) {
-      at(i).close();  // there is no thread for it, so it takes its turn
+  std::array<std::thread, most> others;
+  {
+    const SignalsBlocked blocked;
+    for (uint32_t i = 1; i < count(); ++i) {
+      try {
+        others[i] = std::thread([&runner = at(i)] { runner.close(); });
+      } catch (const std::exception&) {
+        at(i).close();  // there is no thread or no memory for it, so it takes its turn
+      }
     }
   }
   at(0).close();
-  for (std::thread& other : others) other.join();
+  for (std::thread& other : others) {
+    if (other.joinable()) other.join();
+  }
 }
 
 // ---- what is known
 
 void Engines::rename_peers() {
-  if (!aliases_.empty()) return;
+  if (!names_.empty()) return;
   for (uint32_t i = 0; i < count(); ++i)
-    aliases_.push_back(std::make_unique<PeerAliases>(count(), peers_));
+    names_.push_back(std::make_unique<Names>(count(), limits_));
   for (const auto& runner : runners_)
     runner->membership().renames_peers.store(true, std::memory_order_release);
 }
@@ -83,30 +94,57 @@ void Engines::add_self() {
          .eid = at(0).port_facts().eid,
          .life = at(0).life(),
          .places = further_places(),
+         .also = {},
          .mode = {}};
   own.places.insert(own.places.begin(), at(0).port_facts().self);
   for (uint32_t i = 0; i < count(); ++i) {
-    aliases_[i]->add(self(), count());
-    aliases_[i]->add(self(), i, at(i).self());
+    aliases(at(i)).add(self(), count());
+    aliases(at(i)).add(self(), i, at(i).self());
     for (uint32_t there = 0; there < count(); ++there) {
       if (there != i) know_engine(at(i), self(), own, there);
     }
   }
 }
 
-// Makes one engine of a device known to one engine of this one. Returns null if there is no room.
+// Makes one engine of a device known to one engine of this one. Returns null if there is no room,
+// or if this device cannot reach that engine.
 PeerId Engines::know_engine(Runner& engine, PeerId outer, const Known& device, uint32_t there) {
+  if (there >= device.places.size()) return {};
   const Endpoint& place = device.places[there];
-  if (place.address == Eid{}) return {};
+  if (!may_reach(at(0).port_facts().self.address, place.address)) return {};
   const Eid eid = eid_of(device.eid, there, place);
   PeerId inner;
   engine.call([&](Engine& here, Time now) {
-    inner = here.transport().know(eid, place, device.life);
+    const std::span<const Endpoint> also =
+        there == 0 ? std::span(device.also) : std::span<const Endpoint>();
+    inner = here.transport().know(eid, place, device.life, also);
     if (inner && device.mode) here.transport().choose(inner, *device.mode, now);
     return true;
   });
   if (inner) aliases(engine).add(outer, there, inner);
   return inner;
+}
+
+// Notes the engines of a device. They are the same as long as it lives.
+void Engines::note(PeerId outer, const Descriptor& device,
+                   const std::optional<Retransmission>& mode) {
+  std::erase_if(known_, [&](const auto& other) {
+    return other.first != outer.index && other.second.eid == device.eid &&
+           other.second.life == device.life;
+  });
+  Known& known = known_[outer.index];
+  if (known.generation != outer.generation) {
+    known = {.generation = outer.generation,
+             .eid = device.eid,
+             .life = device.life,
+             .places = places_of(device),
+             .also = device.also,
+             .mode = {}};
+  }
+  if (mode) known.mode = mode;
+  const auto engines = static_cast<uint32_t>(known.places.size());
+  for (const auto& runner : runners_) aliases(*runner).add(outer, engines);
+  aliases(at(0)).add(outer, 0, outer);
 }
 
 // The name of the device is that of its first engine, in the first engine of this one. Each engine
@@ -122,42 +160,34 @@ PeerId Engines::know(const Descriptor& device, const std::optional<Retransmissio
   if (!outer || outer == self() || plain) return outer;
   const std::lock_guard lock(adding_);
   rename_peers();
-  Known& known = known_[outer.index];
-  if (known.generation != outer.generation || mode) {
-    known = {.generation = outer.generation,
-             .eid = device.eid,
-             .life = device.life,
-             .places = places_of(device),
-             .mode = mode};
-  }
-  const Eid& own = at(0).port_facts().self.address;
-  for (Endpoint& place : known.places) {
-    if (!may_reach(own, place.address)) place = {};
-  }
+  note(outer, device, mode);
+  const Known& known = known_[outer.index];
   const auto engines = static_cast<uint32_t>(known.places.size());
   for (const auto& runner : runners_) {
-    aliases(*runner).add(outer, engines);
-    if (runner->number() == 0) aliases(*runner).add(outer, 0, outer);
-    if (device.segment) (void)know_engine(*runner, outer, known, nearest(*runner, outer, engines));
     find_engines(*runner, outer, known);
-    if (!device.jetty) continue;
-    if (!know_engine(*runner, outer, known, engine_of(device.jetty->id, engines))) return {};
+    if (device.jetty && !know_engine(*runner, outer, known, engine_of(device.jetty->id, engines)))
+      return {};
+    if (device.segment && !know_engine(*runner, outer, known, nearest(*runner, outer, engines)) &&
+        !know_engine(*runner, outer, known, 0))
+      return {};
   }
   return outer;
 }
 
-// Engines of a device that this engine has met before get the name of the device.
+// Engines of a device that this engine has met before get the name of the device, and those that it
+// has forgotten are learned again.
 void Engines::find_engines(Runner& engine, PeerId outer, const Known& device) {
+  using Acquaintance = transport::Transport::Acquaintance;
   for (uint32_t there = 0; there < device.places.size(); ++there) {
     const Endpoint& place = device.places[there];
     PeerId inner;
     engine.call([&](Engine& here, Time now) {
       const Eid eid = eid_of(device.eid, there, place);
-      inner = here.transport().know(eid, place, device.life, {}, false);
+      inner = here.transport().know(eid, place, device.life, {}, Acquaintance::finds);
       if (inner && device.mode) here.transport().choose(inner, *device.mode, now);
       return true;
     });
-    if (inner) aliases(engine).add(outer, there, inner);
+    aliases(engine).add(outer, there, inner);
   }
 }
 
@@ -171,10 +201,10 @@ uint32_t Engines::nearest(const Runner& engine, PeerId outer, uint32_t engines) 
 // ---- to inner names
 
 PeerId Engines::learn(Runner& engine, PeerId outer, uint32_t there) {
+  if (PeerAliases::engine_of(outer) >= count()) return {};
   // A peer that was not imported has the name that its engine gave it.
   if (&namer(outer) == &engine && aliases(engine).engines(outer) == 0)
     return PeerAliases::name_there(outer);
-  if (PeerAliases::engine_of(outer) >= count()) return {};
   const std::lock_guard lock(adding_);
   if (const PeerId inner = aliases(engine).inner(outer, there)) return inner;
   const auto found = known_.find(outer.index);
@@ -186,9 +216,16 @@ PeerId Engines::learn(Runner& engine, PeerId outer, uint32_t there) {
     return true;
   });
   if (!peer) return {};
+  PeerId inner;
+  engine.call([&](Engine& here, Time) {
+    inner = here.transport().know(peer->eid, peer->at, peer->life, {},
+                                  transport::Transport::Acquaintance::meets);
+    return true;
+  });
   aliases(engine).add(outer, 1);
-  return know_engine(engine, outer,
-                     {.eid = peer->eid, .life = peer->life, .places = {peer->at}, .mode = {}}, 0);
+  // If it was imported meanwhile, it keeps the name of its import.
+  aliases(engine).add(outer, 0, inner, !aliases(engine).outer(inner));
+  return inner;
 }
 
 PeerId Engines::name_in(Runner& engine, PeerId outer, uint32_t there) {
@@ -211,8 +248,9 @@ RemoteSegment Engines::inner(Runner& engine, const RemoteSegment& segment) {
   return out;
 }
 
-Work Engines::inner(Runner& engine, const Work& work, Notified& notified) {
+Work Engines::inner(Runner& engine, uint32_t jetty, const Work& work) {
   Work out = work;
+  Notified& notified = names_[engine.number()]->notified[jetty];
   const bool to_jetty = work.operation == Operation::send || work.with_immediate;
   if (to_jetty && work.target.peer) {
     const uint32_t engines = std::max(1u, aliases(engine).engines(work.target.peer));
@@ -221,10 +259,12 @@ Work Engines::inner(Runner& engine, const Work& work, Notified& notified) {
   }
   if (work.operation == Operation::send || !work.segment.peer) return out;
   const bool as_notified = work.segment.peer == notified.device;
-  out.segment.peer = as_notified ? name_in(engine, work.segment.peer, notified.engine)
-                                 : memory_in(engine, work.segment.peer);
+  out.segment.peer = as_notified ? name_in(engine, work.segment.peer, notified.engine) : over;
+  if (out.segment.peer == over && !(as_notified && to_jetty))
+    out.segment.peer = memory_in(engine, work.segment.peer);
+  // A notification is stored in memory of the same device.
   const bool one_device = work.target.peer == work.segment.peer;
-  if (!to_jetty && one_device) out.target.peer = out.segment.peer;
+  if (!to_jetty) out.target.peer = one_device ? out.segment.peer : over;
   return out;
 }
 
@@ -238,10 +278,9 @@ PeerId Engines::find_outer(Runner& engine, PeerId inner) {
     return true;
   });
   const PeerId unknown = PeerAliases::outer_name(engine.number(), inner);
-  if (!peer) return unknown;
   const std::lock_guard lock(adding_);
   for (const auto& [index, device] : known_) {
-    if (device.life != peer->life) continue;
+    if (!peer || device.life != peer->life) continue;
     const PeerId outer{index, device.generation};
     for (uint32_t there = 0; there < device.places.size(); ++there) {
       if (eid_of(device.eid, there, device.places[there]) != peer->eid) continue;

@@ -28,8 +28,8 @@ class Engines : public std::enable_shared_from_this<Engines> {
  public:
   static constexpr uint32_t most = PeerAliases::most_engines;
 
-  // `peers`: how many each of the engines can know.
-  Engines(std::vector<std::unique_ptr<Runner>> runners, uint32_t peers);
+  // `limits`: of each of the engines.
+  Engines(std::vector<std::unique_ptr<Runner>> runners, const Limits& limits);
   Engines(const Engines&) = delete;
   Engines& operator=(const Engines&) = delete;
   // The first runner owns the descriptor of events, so it is destroyed last.
@@ -54,6 +54,8 @@ class Engines : public std::enable_shared_from_this<Engines> {
   }
   // Returns the addresses of all engines but the first.
   std::vector<Endpoint> further_places() const;
+  // Returns where the Jetty of the descriptor is, which has one.
+  static Endpoint place_of_jetty(const Descriptor& device);
   // Closes all engines, at the same time.
   void close();
 
@@ -70,28 +72,37 @@ class Engines : public std::enable_shared_from_this<Engines> {
 
   // ---- for engines that rename peers
 
-  // The engine of a device that a Jetty has notified last. Its later works on memory of that device
-  // go there, too, so that the target can keep their order.
-  struct Notified {
-    PeerId device;
-    uint32_t engine = 0;
-  };
-  // Return the work, or the segment, with the names that peers have in this engine. The first work
-  // of an engine to an engine of a peer waits for a pass. A peer that is not known any longer gets
-  // a name that no peer has.
-  Work inner(Runner& engine, const Work& work, Notified& notified);
+  // Return the work, or the segment, with the names that peers have in this engine. `jetty`: the
+  // index of the Jetty that posts the work. The first work of an engine to an engine of a peer
+  // waits for a pass. A peer that is not known any longer gets a name that no peer has.
+  Work inner(Runner& engine, uint32_t jetty, const Work& work);
   RemoteSegment inner(Runner& engine, const RemoteSegment& segment);
   // Replace the names in what an engine reported by outer ones.
   void make_outer(Runner& engine, std::span<Completion> some);
   void make_outer(Runner& engine, std::span<Event> some);
 
  private:
+  // The engine of a device that a Jetty has notified last. Its later works on memory of that device
+  // go there, too, so that the target can keep their order. Written by the thread that posts.
+  struct Notified {
+    PeerId device;
+    uint32_t engine = 0;
+  };
+  // The names in one engine, and what its Jetties have notified.
+  struct Names {
+    Names(uint32_t engines, const Limits& limits)
+        : aliases(engines, limits.peers), notified(limits.jetties + 1) {}
+
+    PeerAliases aliases;
+    RegionArray<Notified> notified;
+  };
   // A device as its descriptor states it.
   struct Known {
     uint32_t generation = 0;  // of its outer name
     Eid eid;                  // of its first engine
     Incarnation life{};
-    std::vector<Endpoint> places;  // of its engines; no address if this device cannot reach it
+    std::vector<Endpoint> places;  // of its engines
+    std::vector<Endpoint> also;    // the other addresses of the first one
     std::optional<Retransmission> mode;
   };
 
@@ -101,18 +112,19 @@ class Engines : public std::enable_shared_from_this<Engines> {
   PeerId name_in(Runner& engine, PeerId outer, uint32_t there);
   PeerId memory_in(Runner& engine, PeerId outer);
   [[gnu::cold]] PeerId learn(Runner& engine, PeerId outer, uint32_t there);
+  void note(PeerId outer, const Descriptor& device, const std::optional<Retransmission>& mode);
   PeerId know_engine(Runner& engine, PeerId outer, const Known& device, uint32_t there);
   void find_engines(Runner& engine, PeerId outer, const Known& device);
   PeerId outer(Runner& engine, PeerId inner);
   [[gnu::cold]] PeerId find_outer(Runner& engine, PeerId inner);
-  PeerAliases& aliases(const Runner& engine) const { return *aliases_[engine.number()]; }
+  PeerAliases& aliases(const Runner& engine) const { return names_[engine.number()]->aliases; }
 
   std::vector<std::unique_ptr<Runner>> runners_;
-  const uint32_t peers_;
+  const Limits limits_;
   std::atomic<uint32_t> next_{0};
   std::mutex adding_;  // held while names are added
   // Of each engine. Made when the first peer gets another name, and constant from then on.
-  std::vector<std::unique_ptr<PeerAliases>> aliases_;
+  std::vector<std::unique_ptr<Names>> names_;
   std::map<uint32_t, Known> known_;  // by the index of the outer name
 };
 

@@ -63,12 +63,13 @@ class PeerAliases {
     entry->words[0].store(engines, std::memory_order_release);
     entry->generation.store(outer.generation, std::memory_order_release);
   }
-  // From now on one of its engines has this inner name. Call it after `add` of the device.
-  void add(PeerId outer, uint32_t engine, PeerId inner) {
-    Inner* const entry = find(outer);
-    if (entry == nullptr || inner.index >= peers_) return;
-    entry->words[1 + engine].store(std::bit_cast<uint64_t>(inner), std::memory_order_release);
-    call(inner, outer);
+  // From now on one of its engines has this inner name, or none. Does nothing unless `add` of the
+  // device was called. `shown`: the inner name is turned into this outer one.
+  void add(PeerId outer, uint32_t engine, PeerId inner, bool shown = true) {
+    if (engine >= engines(outer) || (inner && inner.index >= peers_)) return;
+    find(outer)->words[1 + engine].store(inner ? std::bit_cast<uint64_t>(inner) : 0,
+                                         std::memory_order_release);
+    if (inner && shown) call(inner, outer);
   }
   // From now on the inner name is turned into this outer one.
   void call(PeerId inner, PeerId outer) {

@@ -27,9 +27,9 @@ class SegmentTable {
   SegmentTable(uint32_t capacity, SipHash key);
 
   struct Segment {
-    std::byte* base;
-    uint64_t bytes;
-    Rights rights;
+    std::byte* base = nullptr;
+    uint64_t bytes = 0;
+    Rights rights = Rights::local_only;
     uint64_t address = reinterpret_cast<uint64_t>(base);  // of the first byte, as peers name it
     AtomicDomain atomics = AtomicDomain::processor;
     bool guarded = false;   // its memory may be unmapped: only `guard()` copies it

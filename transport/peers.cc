@@ -17,6 +17,7 @@ bool Peer::has_route_to(const Endpoint& there) const {
 
 Peers::Peers(const Settings& settings, Entropy& entropy)
     : self_(settings.eid),
+      life_(settings.life),
       entropy_(entropy),
       peers_(settings.peers),
       by_eid_(settings.peers),
@@ -102,6 +103,7 @@ Peer* Peers::least_needed() {
   Peer* least = nullptr;
   peers_.for_each([&](Peer& peer) {
     const bool needed = peer.channel != nullptr || peer.opening || peer.eid == self_ ||
+                        (peer.life == life_ && life_ != Incarnation{}) ||
                         (peer.asked_for && !peer.given_up);
     if (needed) return;
     const bool less =

@@ -163,6 +163,7 @@ class Peers {
   void remove_name(const Peer& peer);
 
   const Eid self_;
+  const Incarnation life_;
   Entropy& entropy_;
   Slab<Peer> peers_;
   FlatMap<Eid, HashEid> by_eid_;  // to the first of a list

@@ -112,14 +112,14 @@ Time Transport::next_deadline() const {
 // ---- peers
 
 PeerId Transport::know(const Eid& eid, const Endpoint& at, Incarnation life,
-                       std::span<const Endpoint> also, bool makes) {
+                       std::span<const Endpoint> also, Acquaintance how) {
   Peer* peer = eid == Eid{} ? peers_.find_at(at) : peers_.find(eid, at, life);
-  if (!makes) return peer != nullptr ? peers_.id_of(*peer) : PeerId{};
+  if (how == Acquaintance::finds) return peer != nullptr ? peers_.id_of(*peer) : PeerId{};
   if (peer == nullptr) peer = links_.create(eid, at, life, now_);
   if (peer == nullptr) return {};
   // Records the incarnation that the caller asks for, so that no other incarnation takes its place.
   if (peer->life == Incarnation{}) peer->life = life;
-  peer->asked_for = true;
+  peer->asked_for = peer->asked_for || how == Acquaintance::holds;
   if (medium_.has_paths() && peer->channel == nullptr) peer->at = at;
   peer_paths_.expect(*peer, also, now_);
   return peers_.id_of(*peer);

@@ -21,13 +21,15 @@ class Transport final : public Channels, public AnnouncedPaths {
 
   // ---- peers
 
+  // holds: the caller keeps the PeerId, so the peer is not forgotten as long as a channel to it can
+  // be made. meets: it may be forgotten like one that has come by itself. finds: nothing is made.
+  enum class Acquaintance : uint8_t { holds, meets, finds };
   // Returns the peer at the address `at` with this EID (zero means any) and this incarnation
   // (zero means any). The same arguments name the same peer as long as its incarnation
   // lives. Returns a null handle if the limit on peers is reached and none can be forgotten.
-  // `also`: its other addresses. Unless `makes`, it returns a peer that is known already or null,
-  // and the peer may be forgotten as before.
+  // `also`: its other addresses.
   PeerId know(const Eid& eid, const Endpoint& at, Incarnation life,
-              std::span<const Endpoint> also = {}, bool makes = true);
+              std::span<const Endpoint> also = {}, Acquaintance how = Acquaintance::holds);
   // Sets how packets to this peer are retransmitted, instead of Settings::retransmission. A channel
   // that was made with another mode is replaced.
   void choose(PeerId peer, const Retransmission& mode, Time now);

@@ -239,6 +239,14 @@ TEST_CASE("an import does not need more room for peers than the device has") {
       CHECK(run_one(jetty, write(bytes_like(8), one.segment.local())).ok());
     }
   }
+  Several full = Several::open(
+      medium, 2,
+      {.threads = Threads::served, .limits = {.jetties = 16, .peers = 1, .segments = 4}});
+  REQUIRE(full.device.import(plain.segment.descriptor()).ok());
+  const auto refused = full.device.import(other.jetties[1].descriptor());
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.status() == Status::no_resources);
+  CHECK(refused.error().message.find("Limits::peers") != std::string::npos);
 }
 
 TEST_CASE("a device uses its own memory and Jetties from each of its engines") {
@@ -499,6 +507,27 @@ TEST_CASE("each atomic executes once though packets of all engines are lost") {
     CHECK(value == threads * rounds / 4);
   }
   CHECK(both.user.device.stats().value().faults_injected > 0);
+}
+
+TEST_CASE("a line that contradicts an earlier one about a living device changes nothing") {
+  SeveralAndSeveral both("udp:", 1, 4);
+  const RemoteSegment there = both.segment();
+  Jetty& jetty = both.user.jetties[0];
+  std::array<std::byte, 8> buffer;
+  for (size_t k = 0; k < 4; ++k) {
+    REQUIRE(both.owner.jetties[k].receive(buffer, 1));
+    REQUIRE(run_one(jetty, send(bytes_like(8), both.jetty(k))).ok());
+    Descriptor shorter = parse_descriptor(both.owner.segment.descriptor()).value();
+    shorter.engines.resize(1);
+    REQUIRE(both.user.device.import(to_string(shorter), {.retransmission = urma::sel_fast}).ok());
+    CHECK(run_one(jetty, write(bytes_like(8), there)).ok());
+  }
+  Descriptor elsewhere = parse_descriptor(both.owner.jetties[1].descriptor()).value();
+  elsewhere.eid = ipv4(127, 0, 0, 250);
+  for (Endpoint& place : elsewhere.engines) place = {parse_address("::1").value(), 4793};
+  const auto refused = both.user.device.import(to_string(elsewhere));
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message.find("::1") != std::string::npos);
 }
 
 TEST_CASE("queues that are shared belong to one engine") {

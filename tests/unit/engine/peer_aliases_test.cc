@@ -68,6 +68,22 @@ TEST_CASE("a peer keeps its name until the second one after it has its index") {
   }
 }
 
+TEST_CASE("a name is added to a device that is known, and can be taken away") {
+  PeerAliases aliases(1, 16);
+  aliases.add({3, 1}, 2);
+  aliases.add({3, 1}, 1, {6, 1});
+  aliases.add({3, 3}, 1, {7, 1});  // another generation, which is not known
+  CHECK(aliases.inner({3, 1}, 1) == PeerId{6, 1});
+  CHECK_FALSE(aliases.outer({7, 1}));
+  aliases.add({3, 1}, 2, {8, 1});  // it has two engines
+  CHECK_FALSE(aliases.outer({8, 1}));
+  aliases.add({3, 1}, 1, {});
+  CHECK_FALSE(aliases.inner({3, 1}, 1));
+  aliases.add({3, 1}, 1, {9, 1}, false);
+  CHECK(aliases.inner({3, 1}, 1) == PeerId{9, 1});
+  CHECK_FALSE(aliases.outer({9, 1}));
+}
+
 TEST_CASE("a peer that was met before it was imported gets the name of its import") {
   PeerAliases aliases(2, 16);
   const PeerId met = PeerAliases::outer_name(1, {4, 1});
