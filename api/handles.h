@@ -97,8 +97,8 @@ struct URMA_LOCAL Segment::State {
   }
   // These begin and end the withdrawal of these copies, or of those of all segments of the TokenID.
   using Withdrawals = std::array<engine::Registrations::Withdrawal, most_engines>;
-  void begin_copies(Withdrawals& withdrawals, bool all);
-  void end_copies(Withdrawals& withdrawals);
+  void begin_copies(std::optional<Withdrawals>& withdrawals, bool all);
+  void end_copies(std::optional<Withdrawals>& withdrawals);
   engine::Registrations::Segments::Segment described_copy() const;
   // Takes memory of the medium. Returns false if the medium has none, or no room.
   bool take_memory();

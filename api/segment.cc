@@ -204,7 +204,7 @@ Result<void> Segment::State::revoke() {
   const auto lock = lock_others();
   if (!registered && !token->revoked) return withdraw("revoke");
   token->revoked = true;
-  Withdrawals copied;
+  std::optional<Withdrawals> copied;
   begin_copies(copied, true);
   engine::Registrations::Withdrawal what{.segment = handle, .all = true, .own = described()};
   runner->call(
@@ -222,7 +222,7 @@ Result<void> Segment::State::revoke() {
 Result<void> Segment::State::withdraw(std::string_view call) {
   if (!registered && fenced) return {};
   registered = false;
-  Withdrawals copied;
+  std::optional<Withdrawals> copied;
   begin_copies(copied, false);
   engine::Registrations::Withdrawal what{.segment = handle, .own = described()};
   drivers::SegmentMemory* memory = nullptr;
@@ -267,8 +267,9 @@ engine::Registrations::Segments::Added Segment::State::add_copies(
 }
 
 // The first engine begins last: only when the others have freed a TokenID may it draw that again.
-void Segment::State::begin_copies(Withdrawals& withdrawals, bool all) {
-  auto next = withdrawals.begin();
+void Segment::State::begin_copies(std::optional<Withdrawals>& withdrawals, bool all) {
+  if (copies.empty()) return;
+  auto next = withdrawals.emplace().begin();
   for_each_copy([&](engine::Runner& other, Handle copy) {
     engine::Registrations::Withdrawal& what = *next++;
     what = {.segment = copy, .all = all, .own = described_copy()};
@@ -279,8 +280,9 @@ void Segment::State::begin_copies(Withdrawals& withdrawals, bool all) {
   });
 }
 
-void Segment::State::end_copies(Withdrawals& withdrawals) {
-  auto next = withdrawals.begin();
+void Segment::State::end_copies(std::optional<Withdrawals>& withdrawals) {
+  if (!withdrawals) return;
+  auto next = withdrawals->begin();
   for_each_copy([&](engine::Runner& other, Handle) {
     engine::Registrations::Withdrawal& what = *next++;
     other.call([&](engine::Engine& engine, Time now) {
@@ -478,7 +480,7 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
   segment->atomics = options.atomics;
   segment->guarded = options.guarded;
   segment->token = with != nullptr ? with->token : std::make_shared<Segment::State::Shared>();
-  segment->copies.reserve(state_->engines().count());  // nothing may fail once a table has it
+  segment->copies.reserve(state_->engines().count() - 1);  // nothing may fail once a table has it
   uint32_t limit = 0;
   Added added = Added::full;
   drivers::DeviceReads* reads = nullptr;
