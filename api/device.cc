@@ -5,6 +5,7 @@
 #include "congestion/controller.h"
 #include "drivers/driver.h"
 #include "engine/device_counters.h"
+#include "engine/engine_places.h"
 #include "engine/retransmission_choice.h"
 
 namespace urma {
@@ -169,11 +170,10 @@ Result<uint32_t> take_engines(drivers::DeviceString& device) {
   uint32_t count = 0;
   const char* const end = option->value.data() + option->value.size();
   const auto [stop, failure] = std::from_chars(option->value.data(), end, count);
-  if (failure == std::errc{} && stop == end && count >= 1 && count <= engine::Engines::most)
-    return count;
+  if (failure == std::errc{} && stop == end && count >= 1 && count <= most_engines) return count;
   return drivers::device_error(
       device, option->value_offset,
-      "engines must be 1 to " + std::to_string(engine::Engines::most) +
+      "engines must be 1 to " + std::to_string(most_engines) +
           ". Fix: use as many as threads that poll, and no more than there are processors");
 }
 
@@ -184,41 +184,35 @@ std::unique_ptr<Entropy> entropy_for(drivers::PacketPort& port) {
   return std::make_unique<SecureEntropy>();
 }
 
-// The ports of a device, one for each engine, and what its first one has drawn.
+// The ports of a device, one for each engine, and what was drawn for all of them.
 struct Opened {
   std::vector<std::unique_ptr<drivers::PacketPort>> ports;
   std::unique_ptr<Entropy> entropy;
   Incarnation life{};
 };
 
-Error no_port_beside(size_t engine, const Error& why) {
-  if (!why.message.empty()) {
-    return Error{why.status, "open: engine " + std::to_string(engine) + ": " + why.message};
-  }
-  return Error{why.status,
-               "open: this device string names a medium or a wrapper with one engine. Fix: leave "
-               "out engines, or use udp: or cxl:, of which only fault() may be a wrapper"};
-}
-
 Result<Opened> open_ports(const drivers::DeviceString& device, uint32_t engines, Threads threads) {
+  if (engines > 1 && threads == Threads::inlined) {
+    return Error{Status::invalid_argument,
+                 "open: with Threads::inlined an engine runs while its own Jetties are polled, so "
+                 "engines whose Jetties are not polled would not answer. Fix: use "
+                 "Threads::automatic or served, or leave out engines"};
+  }
   Result<std::unique_ptr<drivers::PacketPort>> first = drivers::open_port(device);
   if (!first) return first.error();
   Opened out;
   out.entropy = entropy_for(**first);
   out.life = Incarnation(out.entropy->next() | 1);
   out.ports.push_back(std::move(*first));
-  if (engines > 1 && threads == Threads::inlined) {
-    return Error{Status::invalid_argument,
-                 "open: an engine runs while its own Jetties are polled, so those that are not "
-                 "polled would not answer with Threads::inlined. Fix: use Threads::automatic or "
-                 "served, or leave out engines"};
-  }
   const drivers::PortFacts& facts = out.ports.front()->facts();
   while (out.ports.size() < engines) {
     const auto number = static_cast<uint32_t>(out.ports.size());
-    const Eid eid = engine::Engines::eid_of(facts.eid, number, facts.self);
+    const Eid eid = engine::eid_of_engine(facts.eid, number, facts.self);
     Result<std::unique_ptr<drivers::PacketPort>> next = out.ports.front()->beside(eid);
-    if (!next) return no_port_beside(number + 1, next.error());
+    if (!next) {
+      const Error& why = next.error();
+      return Error{why.status, "open: engine " + std::to_string(number + 1) + ": " + why.message};
+    }
     if (!may_reach(facts.self.address, (*next)->facts().self.address)) {
       return Error{Status::io_error,
                    "open: the file of the window was replaced by another one meanwhile. Fix: open "
@@ -319,8 +313,7 @@ Result<engine::StatsFile> page_for(std::string_view text, const drivers::PortFac
   return engine::StatsFiles::of_this_user().publish(device, number);
 }
 
-// Adds the counters of a further engine. Each has the segments of the device, and one Jetty that is
-// not the application's.
+// Adds the counters of a further engine. It has the same segments, so these are not added.
 void add_engine(Statistics& sum, const Statistics& one) {
   for (const Metric& metric : all_metrics()) {
     const bool same =
@@ -346,8 +339,8 @@ Limits limits_of_each(Limits limits, size_t engines) {
   return limits;
 }
 
-// Makes the engines of a device, each with a port. `state` has all other members of the device;
-// says there why other processes cannot see its counters, if they cannot.
+// Makes the engines of a device, each with a port. `state`: the Device::State, which is complete
+// but for `runner`; `unseen` is set in it if other processes cannot see the counters.
 std::vector<std::unique_ptr<engine::Runner>> make_runners(Opened opened,
                                                           const congestion::ControllerKind& used,
                                                           const Retransmission& mode, auto& state) {
@@ -527,7 +520,7 @@ Result<std::vector<Path>> Device::paths(PeerId peer) {
     if (auto able = usable(state_, "paths"); !able) return able.error();
     std::array<Path, most_paths> paths;
     std::optional<size_t> count;
-    state_->engines().namer(peer).call([&](engine::Engine& engine, Time) {
+    state_->engines().peers().namer(peer).call([&](engine::Engine& engine, Time) {
       count = paths_to(engine, engine::PeerAliases::name_there(peer), paths);
       return true;
     });

@@ -127,7 +127,8 @@ size_t Device::events(std::span<Event> out) {
   state_->for_each_runner([&](engine::Runner& runner) {
     closed = closed && runner.closed();
     const size_t more = take_events(runner, out.subspan(count));
-    if (runner.renames_peers()) runner.engines().make_outer(runner, out.subspan(count, more));
+    if (runner.renames_peers())
+      runner.engines().peers().make_outer(runner, out.subspan(count, more));
     count += more;
   });
   ring_when_closed(state_->engines());

@@ -2,6 +2,7 @@
 #include "api/look_up.h"
 #include "base/failed.h"
 #include "engine/copy_choice.h"
+#include "engine/engine_places.h"
 #include "engine/retransmission_choice.h"
 
 namespace urma {
@@ -55,10 +56,10 @@ Result<Imported> import_line(engine::Runner& runner, const std::string& line,
   const Endpoint& self = runner.port_facts().self;
   if (!may_reach(self.address, descriptor->at.address)) return out_of_reach(descriptor->at, self);
   if (descriptor->jetty) {
-    const Endpoint place = engine::Engines::place_of_jetty(*descriptor);
+    const Endpoint place = engine::place_of_jetty(*descriptor);
     if (!may_reach(self.address, place.address)) return out_of_reach(place, self);
   }
-  if (const PeerId peer = runner.engines().know(*descriptor, mode)) {
+  if (const PeerId peer = runner.engines().peers().know(*descriptor, mode)) {
     Imported imported = imported_from(*descriptor, peer);
     if (mode) imported.warning = engine::warning(*mode, runner.port_facts());
     choose_copy(runner.engines(), imported.segment);

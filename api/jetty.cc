@@ -272,7 +272,8 @@ size_t Jetty::State::post_renamed(std::span<const Work> works) {
     Work* const inner = reinterpret_cast<Work*>(room);
     const size_t count = std::min(most, works.size() - taken);
     for (size_t i = 0; i < count; ++i)
-      new (inner + i) Work(runner().engines().inner(runner(), made.handle.index, works[taken + i]));
+      new (inner + i)
+          Work(runner().engines().peers().inner(runner(), made.handle.index, works[taken + i]));
     const size_t now = queues->post(std::span(std::launder(inner), count));
     taken += now;
     if (now < count) break;
@@ -340,7 +341,7 @@ std::string Jetty::descriptor() const {
 RemoteJetty Jetty::local() const {
   if (!state_) return {};
   RemoteJetty remote{.peer = {}, .id = state_->made.id, .token = state_->made.token};
-  if (usable(state_, "local").ok()) remote.peer = state_->runner().engines().self();
+  if (usable(state_, "local").ok()) remote.peer = state_->runner().engines().peers().self();
   return remote;
 }
 

@@ -47,7 +47,7 @@ size_t CompletionSource::take_slowly(std::span<Completion> out) {
   const bool closed = runner->closed();
   const size_t count = jfc->poll(out);
   if (runner->renames_peers()) [[unlikely]]
-    runner->engines().make_outer(*runner, out.first(count));
+    runner->engines().peers().make_outer(*runner, out.first(count));
   if (count > 0 || !closed || out.empty() || out.data() == nullptr) return count;
   // No completions will follow. Each poll reports this, so that no thread waits forever.
   out[0] = {.status = Status::closed, .from = {}};

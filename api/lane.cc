@@ -54,7 +54,7 @@ Result<Lane> Jetty::lane(const RemoteSegment& segment) {
     engine::Runner& runner = state_->runner();
     auto state = std::make_unique<Lane::State>(
         state_->source.runner,
-        runner.renames_peers() ? runner.engines().inner(runner, segment) : segment);
+        runner.renames_peers() ? runner.engines().peers().inner(runner, segment) : segment);
     if (const Status status = state->lane.open(); status != Status::ok) return cannot_open(status);
     return Lane(std::move(state));
   });

@@ -531,7 +531,7 @@ RemoteSegment Segment::local() const {
                        .token = state_->token->newer.load(),
                        .rights = state_->rights,
                        .atomics = state_->atomics};
-  if (usable(state_, "local").ok()) remote.peer = state_->runner->engines().self();
+  if (usable(state_, "local").ok()) remote.peer = state_->runner->engines().peers().self();
   return remote;
 }
 

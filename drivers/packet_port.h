@@ -51,7 +51,9 @@ class PacketPort {
   // EIDs. Not on the data path. Errors: as Driver::open; unsupported, if this medium has no such
   // ports.
   virtual Result<std::unique_ptr<PacketPort>> beside(const Eid& /*eid*/) {
-    return Error{Status::unsupported, {}};
+    return Error{Status::unsupported,
+                 "this device string names a medium or a wrapper with one engine. Fix: leave out "
+                 "engines, or use udp: or cxl:, of which only fault() may be a wrapper"};
   }
 
   virtual const PortFacts& facts() const = 0;

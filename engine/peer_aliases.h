@@ -21,8 +21,6 @@ namespace urma::engine {
 // Any thread looks names up, without a lock. Threads that add names take turns.
 class PeerAliases {
  public:
-  static constexpr uint32_t most_engines = urma::most_engines;
-
   // `engines`: of this device. `peers`: how many an engine can know.
   PeerAliases(uint32_t engines, uint32_t peers)
       : peers_(peers), inner_(size_t{engines} * peers), outer_(size_t{2} * peers) {}

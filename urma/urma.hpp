@@ -310,8 +310,8 @@ class URMA_API Jetty {
   // library borrows the buffers of a work until its completion is polled; those of inline data only
   // until this call returns. Works are sent when the device is next run (see Threads), but
   // this call sends small replies over shared memory, and executes small works on mapped memory, if
-  // no earlier work of the Jetty is outstanding. Never blocks. Returns 0 after close and in a
-  // forked child.
+  // no earlier work of the Jetty is outstanding. Never blocks, except as `open` says of engines=.
+  // Returns 0 after close and in a forked child.
   [[nodiscard]] size_t post(std::span<const Work> works);
   [[nodiscard]] size_t post(const Work& work) { return post(std::span(&work, 1)); }
   [[nodiscard]] size_t post(std::initializer_list<Work> works) {
@@ -649,12 +649,13 @@ class URMA_API Device {
     return import(what, ImportOptions{.limit = limit});
   }
 
-  // Returns the address at which this device was opened. It does not change.
+  // Returns the address at which this device was opened, which is that of its first engine. It does
+  // not change.
   Endpoint endpoint() const;
   // Returns the addresses at which peers reach the device now, one for each of its paths. May throw
   // std::bad_alloc.
   std::vector<Endpoint> endpoints() const;
-  // Returns the EID of this device (UB 1).
+  // Returns the EID of this device (UB 1), which is that of its first engine.
   Eid eid() const;
   // Returns the length of the longest message of ServiceMode::unreliable, in bytes: the payload of
   // one packet on this device's medium. A receiver may have a smaller limit; 1024 bytes always
@@ -669,7 +670,8 @@ class URMA_API Device {
   // Returns all congestion controls of the library, the default one first, and for each the
   // one that this device would use if that were asked for. May throw std::bad_alloc.
   std::vector<CongestionChoice> congestion_choices() const;
-  // Returns the counters of the device; `all_metrics` explains each. Errors: closed, forked.
+  // Returns the counters of the device; `all_metrics` explains each. With several engines, each has
+  // peers, channels and a Jetty of its own, which are added. Errors: closed, forked.
   Result<Statistics> stats();
   // Returns how long each stage of the device's work took, since it was opened; `all_stages`
   // explains each. Errors: invalid_argument (DeviceOptions::profile was not set), closed, forked.
@@ -713,7 +715,8 @@ inline constexpr std::string_view default_device = "cxl:";
 // another thread can run each, so N threads with a Jetty each do not wait for one another. Each
 // Jetty, Jfr and Jfc belongs to the next engine in turn, or to that of the queues that it shares.
 // Limits hold for each engine. Works of one Jetty may reach a peer that has several engines over
-// different channels. Not with Threads::inlined.
+// different channels, and the first work to an engine of such a peer blocks `post` until the engine
+// has run, as a control call does. Not with Threads::inlined.
 // list_drivers() describes all drivers and their options. Devices of different drivers do not reach
 // one another; a process may open several devices. Any thread may call it.
 // Errors: invalid_argument (the message quotes the position), address_in_use, permission_denied,

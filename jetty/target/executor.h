@@ -35,10 +35,9 @@ class Executor {
     uint64_t immediate = 0;
     uint32_t bytes = 0;  // of the data; of the whole work, if it is a write
   };
-  // Executes a message to the Jetty `to`, if the receiver has a buffer of one piece for it. Returns
-  // false, and has no effect, if there is no such buffer. `receiver`: the Jetty
-  // whose receives the message takes, as the function of this name returns it. `data` has
-  // `message.bytes`.
+  // Executes a message to the Jetty `to`, if the receiver has a buffer of one piece for it; else
+  // returns false and changes nothing. `receiver`: the Jetty whose receives the message takes, as
+  // the function of this name returns it. `data` has `message.bytes`.
   bool deliver(const Jetty& to, Jetty& receiver, const Message& message, const std::byte* data);
   // The same for a write with an immediate. `memory` and `token` say where its data, which may be
   // empty, is written to.

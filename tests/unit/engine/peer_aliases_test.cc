@@ -3,7 +3,6 @@
 #include <atomic>
 #include <thread>
 
-#include "engine/engines.h"
 #include "tests/catch.h"
 
 namespace urma::test {
@@ -92,19 +91,6 @@ TEST_CASE("a peer that was met before it was imported gets the name of its impor
   aliases.add({9, 3}, 2);
   aliases.add({9, 3}, 1, {4, 1});
   CHECK(aliases.outer({4, 1}) == PeerId{9, 3});
-}
-
-// docs/protocol.md, section 12.
-TEST_CASE("the EIDs of further engines follow from the first one, and in a window are addresses") {
-  using engine::Engines;
-  const Eid first = ipv4(10, 0, 0, 1);
-  const Endpoint place{first, 4794};
-  CHECK(to_string(Engines::eid_of(first, 2, place)) == "fd5a:3f02:ed42:f3c2:4802::1");
-  CHECK(Engines::eid_of(first, 0, place) == first);
-  CHECK(Engines::eid_of(first, 1, place) != Engines::eid_of(first, 2, place));
-  CHECK(Engines::eid_of(ipv4(10, 0, 0, 2), 2, place) != Engines::eid_of(first, 2, place));
-  const Eid slot = parse_address("fd75:726d:6181:3396:852:c2cc:da00:2").value();
-  CHECK(Engines::eid_of(first, 1, {slot, 4792}) == slot);
 }
 
 // A posting thread looks names up while others import.
