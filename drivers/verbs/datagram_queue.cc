@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -20,6 +21,12 @@ constexpr int most_resets = 8;
 size_t poll_queue(ibv_cq* queue, std::span<ibv_wc> out) {
   const int count = ibv_poll_cq(queue, static_cast<int>(out.size()), out.data());
   return count < 0 ? SIZE_MAX : static_cast<size_t>(count);
+}
+
+void discard_completions(ibv_cq* queue) {
+  std::array<ibv_wc, 64> completions;
+  size_t count = completions.size();
+  while (count == completions.size()) count = poll_queue(queue, completions);
 }
 
 // Makes a queue pair that copies datagrams of the settings' size, or of the largest that the
@@ -85,7 +92,11 @@ bool DatagramQueue::reset() {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RESET;
   for (int tries = 0; tries < most_resets; ++tries) {
-    if (ibv_modify_qp(pair_.get(), &attributes, IBV_QP_STATE) == 0 && start()) return true;
+    if (ibv_modify_qp(pair_.get(), &attributes, IBV_QP_STATE) != 0) continue;
+    // Otherwise the completion queues have no room for what is posted next.
+    discard_completions(sent_.get());
+    discard_completions(received_.get());
+    if (start()) return true;
   }
   return false;
 }
@@ -113,9 +124,7 @@ void DatagramQueue::arm() const { ibv_req_notify_cq(received_.get(), 0); }
 void DatagramQueue::disarm() {
   ibv_cq* queue = nullptr;
   void* context = nullptr;
-  unsigned signals = 0;
-  while (ibv_get_cq_event(channel_.get(), &queue, &context) == 0) ++signals;
-  if (signals > 0) ibv_ack_cq_events(received_.get(), signals);
+  while (ibv_get_cq_event(channel_.get(), &queue, &context) == 0) ibv_ack_cq_events(queue, 1);
 }
 
 void DatagramQueue::silence() const {

@@ -24,6 +24,8 @@ class DatagramQueue {
   uint32_t inline_bytes() const { return inline_bytes_; }
   ibv_qp& pair() const { return *pair_; }
   int descriptor() const { return channel_->fd; }
+  // The channel by which completions are signalled, also those of other queues.
+  ibv_comp_channel& signals() const { return *channel_; }
 
   // Posts the works, which are linked. Returns 0, or an errno when the queue pair has failed.
   int send(ibv_send_wr& works) const;
@@ -40,8 +42,8 @@ class DatagramQueue {
   // The descriptor is never readable again. That of an adapter that was removed always would be.
   void silence() const;
 
-  // Empties the queues, which are then as new ones. Completions of what was in them may still be
-  // polled. Returns false if the adapter refuses.
+  // Empties the queues, which are then as new ones, and discards the completions of what was in
+  // them. An adapter may add some later. Returns false if the adapter refuses.
   bool reset();
 
  private:

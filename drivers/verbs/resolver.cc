@@ -332,8 +332,12 @@ void Resolver::handle_adapter_events() {
   ibv_async_event event;
   while (ibv_get_async_event(adapter_.context(), &event) == 0) {
     if (event.event_type == IBV_EVENT_DEVICE_FATAL) note_removal();
-    if (event.event_type == IBV_EVENT_QP_FATAL || event.event_type == IBV_EVENT_CQ_ERR ||
-        event.event_type == IBV_EVENT_QP_REQ_ERR || event.event_type == IBV_EVENT_QP_ACCESS_ERR) {
+    const bool of_pair = event.event_type == IBV_EVENT_QP_FATAL ||
+                         event.event_type == IBV_EVENT_QP_REQ_ERR ||
+                         event.event_type == IBV_EVENT_QP_ACCESS_ERR;
+    // Failures of reliable pairs are seen in their completions.
+    const bool own = of_pair && event.element.qp == serves_.load(std::memory_order_acquire);
+    if (own || event.event_type == IBV_EVENT_CQ_ERR) {
       failed_.store(true, std::memory_order_relaxed);
       tell();
     }

@@ -41,15 +41,22 @@ void remove(const std::string& name);
 enum class Failure : uint8_t { reported, silent };
 // All queue pairs of this adapter fail. Returns how many there are.
 size_t fail_queue_pairs(const std::string& name, Failure how);
+// All reliable-connected (RC) queue pairs of this adapter fail. Returns how many there are.
+size_t fail_reliable_pairs(const std::string& name, Failure how);
 
 // The next queue pairs that the driver starts fail while it does, this many of them.
 void fail_starts(size_t times);
 
-// The next datagrams are lost, each with this probability.
+// The next datagrams are lost, each with this probability. Works of RC pairs are not: adapters
+// retransmit them.
 void lose(double share);
 // Works are sent late, as by a slow adapter, which reads their memory then: one of them each time
 // that the driver has asked this often for completions. 0: at once.
 void send_late(size_t polls);
+// While this is on, adapters keep the RDMA writes and reads that are posted to RC pairs, and access
+// no memory for them. They do so when it is off again, unless the pair has been reset or destroyed.
+// A pair that fails flushes its works all the same.
+void hold_remote_accesses(bool hold);
 // The communication manager gets no answers.
 void mute_manager(bool muted);
 
@@ -63,12 +70,14 @@ struct Forged {
 };
 // Returns whether a receive buffer took it.
 bool deliver(const Forged& datagram);
-// Returns the numbers of all queue pairs that can receive.
+// Returns the numbers of all UD queue pairs that can receive.
 std::vector<uint32_t> receiving_pairs();
+// Returns the numbers of all RC queue pairs that can send.
+std::vector<uint32_t> reliable_pairs();
 
 // From now on the adapters carry nothing, and take next to no instructions: each work that is sent
 // is complete at once, and each posted buffer has received again what it received last. For
-// programs that count instructions, with one thread for all ports.
+// programs that count instructions, with one thread for all ports, and that use UD pairs only.
 void only_pretend();
 
 // Returns how many objects of adapters there are: contexts, memory, queue pairs, and so on.

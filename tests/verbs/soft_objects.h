@@ -42,6 +42,10 @@ struct SoftDevice : ibv_device {
   AdapterFacts facts;
   bool removed = false;
   size_t locked = 0;
+  uint16_t lid = 0;  // of its port; 0 on RoCE
+  ibv_mtu active_mtu() const {
+    return facts.mtu == 4096 ? IBV_MTU_4096 : facts.mtu == 2048 ? IBV_MTU_2048 : IBV_MTU_1024;
+  }
 };
 
 struct SoftContext : ibv_context {
@@ -56,10 +60,14 @@ struct SoftChannel : ibv_comp_channel {
 };
 
 struct SoftQueue : ibv_cq {
-  std::deque<ibv_wc> completions;
+  struct Entry {
+    ibv_wc completion;
+    uint64_t work = 0;  // the number of the work that was sent
+  };
+  std::deque<Entry> entries;
   bool armed = false;
   size_t unacknowledged = 0;
-  void add(const ibv_wc& completion);
+  void add(const Entry& entry);
 };
 
 struct SoftPair : ibv_qp {
@@ -72,12 +80,19 @@ struct SoftPair : ibv_qp {
   std::deque<Receive> receives;
   // A work that is to be sent. The adapter reads its memory when it sends it, which may be late.
   struct Send {
+    uint64_t number;  // 1 for the first work of the pair
     ibv_send_wr work;
     std::vector<ibv_sge> parts;
     std::vector<std::byte> copied;  // the bytes of an inline work
   };
   std::deque<Send> sends;
   size_t polls = 0;  // while works wait to be sent
+  // The numbers of the last work that was posted, and of the last whose place in the send queue is
+  // free again: the program has polled its completion, or that of a later work.
+  uint64_t posted = 0;
+  uint64_t freed = 0;
+  bool all_signalled = false;  // whether each work is to have a completion
+  ibv_qp_attr attributes{};    // of an RC pair; its PSNs are those of the next packets
   // After `only_pretend`: the buffers in the order of posting, and the work that is complete.
   struct Pretended {
     std::vector<uint64_t> buffers;
@@ -88,14 +103,29 @@ struct SoftPair : ibv_qp {
   SoftQueue& sent() const { return static_cast<SoftQueue&>(*send_cq); }
   SoftQueue& received() const { return static_cast<SoftQueue&>(*recv_cq); }
   SoftContext& owner() const { return static_cast<SoftContext&>(*context); }
+  bool reliable() const { return qp_type == IBV_QPT_RC; }
+  // Adds the completion of a work that was sent, if it is to have one. Aborts if there is no room
+  // for one of an RC pair: a real queue would lose it and fail.
+  void complete(const Send& send, ibv_wc_status status);
+  // Sends the first of the works that wait, or flushes it if the pair has failed.
+  void carry_first();
+  // Removes the works that wait and the buffers, each with a completion.
+  void flush();
+};
+
+// The bytes that an adapter is told to access, and the key that it is told.
+struct Place {
+  uint64_t address;
+  size_t bytes;
+  uint32_t key;
 };
 
 struct SoftMemory : ibv_mr {
   int access = 0;
-  bool covers(const ibv_sge& part, int needed) const {
+  bool covers(const Place& place, int needed) const {
     const auto begin = reinterpret_cast<uintptr_t>(addr);
-    return (access & needed) == needed && part.addr >= begin && part.length <= length &&
-           part.addr - begin <= length - part.length;
+    return (access & needed) == needed && place.address >= begin && place.bytes <= length &&
+           place.address - begin <= length - place.bytes;
   }
 };
 
@@ -119,6 +149,19 @@ struct SoftEvents : rdma_event_channel {
 };
 inline SoftEvents& SoftId::events() const { return static_cast<SoftEvents&>(*channel); }
 
+Eid address_of(const ibv_gid& gid);
+constexpr uint8_t most_reads = 16;  // RDMA reads in progress, at each end of an RC pair
+
+// RC pairs; soft_reliable.cc.
+
+// Returns whether the pair takes such a work at all.
+bool takes(const SoftPair& pair, const ibv_send_wr& work);
+// Remembers attributes of an RC pair. Returns false, and remembers none, if ibv_modify_qp is to
+// refuse them.
+bool take_attributes(SoftPair& pair, const ibv_qp_attr& to, int changed);
+// Carries one RDMA write or read of a pair that has not failed.
+void carry_reliable(SoftPair& pair, const SoftPair::Send& send);
+
 // All of it. The function that uses it holds the mutex, except for `made` and `ended`.
 struct Fabric {
   std::mutex mutex;
@@ -131,17 +174,26 @@ struct Fabric {
   uint32_t next_number = 17;
   uint32_t next_key = 1000;
   uint16_t next_service = 40000;
+  uint16_t next_lid = 1;
   double loss = 0;
   size_t late_polls = 0;  // send_late
   bool muted = false;
+  bool holds = false;  // hold_remote_accesses
   size_t failing_starts = 0;
   Prng prng{1};
+  // The cq_context of a completion queue that has no UD pair; only_pretend needs one.
+  SoftPair none{};
 
   static Fabric& the();
   SoftDevice* device(const Eid& address);
   SoftPair* pair(uint32_t number);
-  // Puts the pair into the error state.
-  void fail(SoftPair& pair, Failure how);
+  // Returns the memory of this domain that has this key, or null if it has none or may not be
+  // accessed so there. `kind` says which of its two keys that is.
+  SoftMemory* memory(const ibv_pd* domain, uint32_t ibv_mr::*kind, const Place& place, int access);
+  // Puts the pair into the error state. The event is what is reported.
+  void fail(SoftPair& pair, Failure how, ibv_event_type event = IBV_EVENT_QP_FATAL);
+  // Returns whether the adapter sends works of the pair now, as far as tests let it.
+  bool carries(const SoftPair& pair) const;
   bool deliver(const Forged& datagram, uint32_t key);
 
   // Counts a new object that is in none of the lists, and ends one.

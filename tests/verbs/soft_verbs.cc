@@ -1,4 +1,5 @@
-// The functions of libibverbs that the driver calls, on adapters of this process.
+// The functions of libibverbs that the driver calls, on adapters of this process. What only RC
+// pairs do is in soft_reliable.cc.
 
 #include <algorithm>
 #include <cerrno>
@@ -19,12 +20,6 @@ Soft& soft(Base* base) {
   return static_cast<Soft&>(*base);
 }
 
-Eid address_of(const ibv_gid& gid) {
-  Eid out;
-  std::memcpy(out.bytes.data(), gid.raw, sizeof gid.raw);
-  return out;
-}
-
 bool is_ipv4(const Eid& address) { return Endpoint{address, 0}.is_ipv4(); }
 
 // Writes the Global Routing Header that a receiver finds in front of a datagram.
@@ -39,42 +34,28 @@ void write_header(std::byte* out, const Eid& from) {
   }
 }
 
-SoftMemory* memory_of(const ibv_sge& part, int access) {
-  for (SoftMemory* one : Fabric::the().memories) {
-    if (one->lkey == part.lkey) return one->covers(part, access) ? one : nullptr;
-  }
-  return nullptr;
+bool may_access(const SoftPair& pair, const ibv_sge& part, int access) {
+  const Place place{part.addr, part.length, part.lkey};
+  return Fabric::the().memory(pair.pd, &ibv_mr::lkey, place, access) != nullptr;
 }
 
 // Appends the bytes of a work. Returns false if the adapter may not read them.
-bool gather(const SoftPair::Send& send, std::vector<std::byte>& out) {
+bool gather(const SoftPair& pair, const SoftPair::Send& send, std::vector<std::byte>& out) {
   out = send.copied;
   if ((send.work.send_flags & IBV_SEND_INLINE) != 0) return true;
   for (const ibv_sge& part : send.parts) {
-    if (memory_of(part, 0) == nullptr) return false;
+    if (!may_access(pair, part, 0)) return false;
     const auto* const begin = reinterpret_cast<const std::byte*>(part.addr);
     out.insert(out.end(), begin, begin + part.length);
   }
   return true;
 }
 
-void complete(SoftPair& pair, const ibv_send_wr& work, ibv_wc_status status) {
-  if ((work.send_flags & IBV_SEND_SIGNALED) == 0 && status == IBV_WC_SUCCESS) return;
-  ibv_wc completion{};
-  completion.wr_id = work.wr_id;
-  completion.status = status;
-  completion.opcode = IBV_WC_SEND;
-  completion.qp_num = pair.qp_num;
-  pair.sent().add(completion);
-}
-
-// Carries one datagram.
-void carry(SoftPair& pair, const SoftPair::Send& send) {
+void carry_datagram(SoftPair& pair, const SoftPair::Send& send) {
   Fabric& all = Fabric::the();
   std::vector<std::byte> bytes;
-  if (pair.state == IBV_QPS_ERR) return complete(pair, send.work, IBV_WC_WR_FLUSH_ERR);
-  if (!gather(send, bytes)) {
-    complete(pair, send.work, IBV_WC_LOC_PROT_ERR);
+  if (!gather(pair, send, bytes)) {
+    pair.complete(send, IBV_WC_LOC_PROT_ERR);
     return all.fail(pair, Failure::reported);
   }
   const SoftDevice& own = pair.owner().adapter();
@@ -90,17 +71,11 @@ void carry(SoftPair& pair, const SoftPair::Send& send) {
                  .bytes = bytes},
                 send.work.wr.ud.remote_qkey);
   }
-  complete(pair, send.work, IBV_WC_SUCCESS);
+  pair.complete(send, IBV_WC_SUCCESS);
 }
 
-void carry_first(SoftPair& pair) {
-  const SoftPair::Send send = std::move(pair.sends.front());
-  pair.sends.pop_front();
-  carry(pair, send);
-}
-
-SoftPair::Send take(const ibv_send_wr& work) {
-  SoftPair::Send out{work, {work.sg_list, work.sg_list + work.num_sge}, {}};
+SoftPair::Send take(const ibv_send_wr& work, uint64_t number) {
+  SoftPair::Send out{number, work, {work.sg_list, work.sg_list + work.num_sge}, {}};
   if ((work.send_flags & IBV_SEND_INLINE) == 0) return out;
   for (const ibv_sge& part : out.parts) {
     const auto* const begin = reinterpret_cast<const std::byte*>(part.addr);
@@ -110,21 +85,24 @@ SoftPair::Send take(const ibv_send_wr& work) {
 }
 
 int post_send(ibv_qp* to, ibv_send_wr* works, ibv_send_wr** refused) {
-  const Lock lock(Fabric::the().mutex);
+  Fabric& all = Fabric::the();
+  const Lock lock(all.mutex);
   auto& pair = soft<SoftPair>(to);
   for (ibv_send_wr* work = works; work != nullptr; work = work->next) {
     size_t bytes = 0;
     for (int i = 0; i < work->num_sge; ++i) bytes += work->sg_list[i].length;
     const bool copied = (work->send_flags & IBV_SEND_INLINE) != 0;
     const bool wrong = (pair.state != IBV_QPS_RTS && pair.state != IBV_QPS_ERR) ||
+                       !takes(pair, *work) ||
                        work->num_sge > static_cast<int>(pair.room.max_send_sge) ||
                        (copied && bytes > pair.room.max_inline_data);
     *refused = work;
     if (wrong) return EINVAL;
-    if (pair.sends.size() >= pair.room.max_send_wr) return ENOMEM;
-    if (!pair.owner().adapter().removed) pair.sends.push_back(take(*work));
+    if (pair.posted - pair.freed >= pair.room.max_send_wr) return ENOMEM;
+    if (!pair.owner().adapter().removed) pair.sends.push_back(take(*work, ++pair.posted));
   }
-  while (Fabric::the().late_polls == 0 && !pair.sends.empty()) carry_first(pair);
+  const bool now = all.carries(pair) || pair.state == IBV_QPS_ERR;
+  while (now && all.late_polls == 0 && !pair.sends.empty()) pair.carry_first();
   return 0;
 }
 
@@ -141,16 +119,20 @@ int post_recv(ibv_qp* to, ibv_recv_wr* works, ibv_recv_wr** refused) {
 }
 
 int poll_cq(ibv_cq* from, int most, ibv_wc* out) {
-  const Lock lock(Fabric::the().mutex);
+  Fabric& all = Fabric::the();
+  const Lock lock(all.mutex);
   auto& queue = soft<SoftQueue>(from);
-  for (SoftPair* pair : Fabric::the().pairs) {
-    if (pair->send_cq != from || pair->sends.empty()) continue;
-    if (++pair->polls % std::max<size_t>(Fabric::the().late_polls, 1) == 0) carry_first(*pair);
+  for (SoftPair* pair : all.pairs) {
+    if (pair->send_cq != from || pair->sends.empty() || !all.carries(*pair)) continue;
+    if (++pair->polls % std::max<size_t>(all.late_polls, 1) == 0) pair->carry_first();
   }
   int count = 0;
-  for (; count < most && !queue.completions.empty(); ++count) {
-    out[count] = queue.completions.front();
-    queue.completions.pop_front();
+  for (; count < most && !queue.entries.empty(); ++count) {
+    const SoftQueue::Entry& first = queue.entries.front();
+    out[count] = first.completion;
+    SoftPair* const pair = all.pair(first.completion.qp_num);
+    if (pair != nullptr) pair->freed = std::max(pair->freed, first.work);
+    queue.entries.pop_front();
   }
   return count;
 }
@@ -168,8 +150,50 @@ void forget(std::vector<Soft*>& all, Soft& one) {
 
 }  // namespace
 
-void SoftQueue::add(const ibv_wc& completion) {
-  completions.push_back(completion);
+Eid address_of(const ibv_gid& gid) {
+  Eid out;
+  std::memcpy(out.bytes.data(), gid.raw, sizeof gid.raw);
+  return out;
+}
+
+void SoftPair::complete(const Send& send, ibv_wc_status status) {
+  const bool signalled = all_signalled || (send.work.send_flags & IBV_SEND_SIGNALED) != 0;
+  if (!signalled && status == IBV_WC_SUCCESS) return;
+  ibv_wc completion{};
+  completion.wr_id = send.work.wr_id;
+  completion.status = status;
+  completion.qp_num = qp_num;
+  if (status == IBV_WC_SUCCESS) {  // no opcode otherwise, as on hardware
+    completion.opcode = send.work.opcode == IBV_WR_RDMA_WRITE  ? IBV_WC_RDMA_WRITE
+                        : send.work.opcode == IBV_WR_RDMA_READ ? IBV_WC_RDMA_READ
+                                                               : IBV_WC_SEND;
+    const bool read = completion.opcode == IBV_WC_RDMA_READ;
+    for (const ibv_sge& part : send.parts) completion.byte_len += read ? part.length : 0;
+  }
+  sent().add({completion, send.number});
+}
+
+void SoftPair::carry_first() {
+  const Send send = std::move(sends.front());
+  sends.pop_front();
+  if (state == IBV_QPS_ERR) return complete(send, IBV_WC_WR_FLUSH_ERR);
+  reliable() ? carry_reliable(*this, send) : carry_datagram(*this, send);
+}
+
+void SoftPair::flush() {
+  for (const Receive& one : std::exchange(receives, {})) {
+    ibv_wc completion{};
+    completion.wr_id = one.id;
+    completion.status = IBV_WC_WR_FLUSH_ERR;
+    received().add({completion});
+  }
+  while (!sends.empty()) carry_first();
+}
+
+void SoftQueue::add(const Entry& entry) {
+  // As on hardware, whose queue fails for good.
+  if (entries.size() >= static_cast<size_t>(cqe)) std::abort();
+  entries.push_back(entry);
   if (!std::exchange(armed, false) || channel == nullptr) return;
   auto& to = soft<SoftChannel>(channel);
   to.events.push_back(this);
@@ -193,26 +217,34 @@ SoftPair* Fabric::pair(uint32_t number) {
   return found == pairs.end() ? nullptr : *found;
 }
 
-void Fabric::fail(SoftPair& pair, Failure how) {
+SoftMemory* Fabric::memory(const ibv_pd* domain, uint32_t ibv_mr::*kind, const Place& place,
+                           int access) {
+  for (SoftMemory* one : memories) {
+    if (one->*kind != place.key) continue;
+    return one->pd == domain && one->covers(place, access) ? one : nullptr;
+  }
+  return nullptr;
+}
+
+void Fabric::fail(SoftPair& pair, Failure how, ibv_event_type event) {
   pair.state = IBV_QPS_ERR;
   if (how == Failure::silent) return;
-  for (const SoftPair::Receive& one : std::exchange(pair.receives, {})) {
-    ibv_wc completion{};
-    completion.wr_id = one.id;
-    completion.status = IBV_WC_WR_FLUSH_ERR;
-    pair.received().add(completion);
-  }
-  while (!pair.sends.empty()) carry_first(pair);  // flushed
-  ibv_async_event event{};
-  event.event_type = IBV_EVENT_QP_FATAL;
-  event.element.qp = &pair;
-  pair.owner().events.push_back(event);
+  pair.flush();
+  ibv_async_event report{};
+  report.event_type = event;
+  report.element.qp = &pair;
+  pair.owner().events.push_back(report);
   pair.owner().signals.add();
+}
+
+bool Fabric::carries(const SoftPair& pair) const {
+  return !pair.reliable() || (!holds && !pair.owner().adapter().removed);
 }
 
 bool Fabric::deliver(const Forged& datagram, uint32_t key) {
   SoftPair* const to = pair(datagram.to_pair);
-  if (to == nullptr || to->owner().adapter().removed || to->key != key) return false;
+  if (to == nullptr || to->reliable() || to->key != key) return false;
+  if (to->owner().adapter().removed) return false;
   if ((to->state != IBV_QPS_RTR && to->state != IBV_QPS_RTS) || to->receives.empty()) return false;
   const SoftPair::Receive into = to->receives.front();
   to->receives.pop_front();
@@ -224,25 +256,27 @@ bool Fabric::deliver(const Forged& datagram, uint32_t key) {
   completion.wc_flags = datagram.routed ? IBV_WC_GRH : 0;
   completion.byte_len = static_cast<uint32_t>(header_bytes + datagram.bytes.size());
   const bool fits = completion.byte_len <= into.place.length;
-  if (!fits || memory_of(into.place, IBV_ACCESS_LOCAL_WRITE) == nullptr) {
+  if (!fits || !may_access(*to, into.place, IBV_ACCESS_LOCAL_WRITE)) {
     completion.status = fits ? IBV_WC_LOC_PROT_ERR : IBV_WC_LOC_LEN_ERR;
-    to->received().add(completion);
+    to->received().add({completion});
     fail(*to, Failure::reported);
     return false;
   }
   auto* const place = reinterpret_cast<std::byte*>(into.place.addr);
   write_header(place, datagram.from);
   std::ranges::copy(datagram.bytes, place + header_bytes);
-  to->received().add(completion);
+  to->received().add({completion});
   return true;
 }
 
 // ---- soft_adapters.h
 
 void plug_in(const AdapterFacts& facts) {
-  const Lock lock(Fabric::the().mutex);
-  SoftDevice& device = Fabric::the().devices.emplace_back();
+  Fabric& all = Fabric::the();
+  const Lock lock(all.mutex);
+  SoftDevice& device = all.devices.emplace_back();
   device.facts = facts;
+  if (facts.link == Link::infiniband) device.lid = all.next_lid++;
   device.transport_type = facts.link == Link::iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
   facts.name.copy(static_cast<ibv_device&>(device).name, IBV_SYSFS_NAME_MAX - 1);
 }
@@ -254,6 +288,7 @@ void clear() {
   all.loss = 0;
   all.late_polls = 0;
   all.muted = false;
+  all.holds = false;
   all.failing_starts = 0;
 }
 
@@ -311,7 +346,7 @@ std::vector<uint32_t> receiving_pairs() {
   const Lock lock(Fabric::the().mutex);
   std::vector<uint32_t> out;
   for (const SoftPair* one : Fabric::the().pairs) {
-    if (one->state == IBV_QPS_RTS) out.push_back(one->qp_num);
+    if (one->state == IBV_QPS_RTS && !one->reliable()) out.push_back(one->qp_num);
   }
   return out;
 }
@@ -375,16 +410,18 @@ int ibv_query_device(ibv_context* context, ibv_device_attr* out) {
   *out = {};
   out->phys_port_cnt = 1;
   out->max_sge = facts.most_pieces;
+  out->max_qp_rd_atom = out->max_qp_init_rd_atom = most_reads;
   out->vendor_id = 0x1234;
   return 0;
 }
 int ibv_query_port(ibv_context* context, uint8_t, _compat_ibv_port_attr* out) {
-  const AdapterFacts& facts = static_cast<SoftContext*>(context)->adapter().facts;
+  const SoftDevice& device = static_cast<SoftContext*>(context)->adapter();
   auto& port = *reinterpret_cast<ibv_port_attr*>(out);
   port.state = IBV_PORT_ACTIVE;
-  port.active_mtu = facts.mtu == 4096   ? IBV_MTU_4096
-                    : facts.mtu == 2048 ? IBV_MTU_2048
-                                        : IBV_MTU_1024;
+  port.active_mtu = device.active_mtu();
+  port.lid = device.lid;
+  port.link_layer =
+      device.facts.link == Link::infiniband ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET;
   port.active_width = 2;
   port.active_speed = 32;
   return 0;
@@ -429,6 +466,8 @@ ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, size_t bytes, int access) {
   Fabric& all = Fabric::the();
   const std::lock_guard lock(all.mutex);
   SoftDevice& device = static_cast<SoftContext*>(domain->context)->adapter();
+  const bool peers_store = (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0;
+  if (peers_store && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return errno = EINVAL, nullptr;
   if (bytes > device.facts.most_locked - device.locked) return errno = ENOMEM, nullptr;
   device.locked += bytes;
   auto* const memory = new SoftMemory{};
@@ -437,6 +476,7 @@ ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, size_t bytes, int access) {
   memory->addr = address;
   memory->length = bytes;
   memory->lkey = all.next_key++;
+  memory->rkey = all.next_key++;  // another one, so that a driver cannot confuse them
   memory->access = access;
   all.memories.push_back(memory);
   return memory;
@@ -481,14 +521,23 @@ ibv_cq* ibv_create_cq(ibv_context* context, int room, void*, ibv_comp_channel* c
   auto* const queue = Fabric::the().made(new SoftQueue{});
   queue->context = context;
   queue->channel = channel;
+  queue->cq_context = &Fabric::the().none;
   queue->cqe = room;
   return queue;
 }
 int ibv_destroy_cq(ibv_cq* queue) {
+  Fabric& all = Fabric::the();
   auto* const one = static_cast<SoftQueue*>(queue);
-  // The real function would wait for ever.
-  if (one->unacknowledged != 0) std::abort();
-  return Fabric::the().ended(one);
+  {
+    const std::lock_guard lock(all.mutex);
+    const auto uses = [&](const SoftPair* pair) {
+      return pair->send_cq == queue || pair->recv_cq == queue;
+    };
+    if (std::ranges::any_of(all.pairs, uses)) return EBUSY;
+    // The real function would wait for ever.
+    if (one->unacknowledged != 0) std::abort();
+  }
+  return all.ended(one);
 }
 
 ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
@@ -496,7 +545,8 @@ ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
   const std::lock_guard lock(all.mutex);
   const AdapterFacts& facts = static_cast<SoftContext*>(domain->context)->adapter().facts;
   const ibv_qp_cap& room = wanted->cap;
-  if (room.max_inline_data > facts.most_inline ||
+  if ((wanted->qp_type != IBV_QPT_UD && wanted->qp_type != IBV_QPT_RC) ||
+      room.max_inline_data > facts.most_inline ||
       room.max_send_sge > static_cast<uint32_t>(facts.most_pieces)) {
     return errno = EINVAL, nullptr;
   }
@@ -509,14 +559,23 @@ ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
   pair->qp_type = wanted->qp_type;
   pair->state = IBV_QPS_RESET;
   pair->room = room;
-  pair->send_cq->cq_context = pair->recv_cq->cq_context = pair;
+  pair->all_signalled = wanted->sq_sig_all != 0;
+  if (!pair->reliable()) pair->send_cq->cq_context = pair->recv_cq->cq_context = pair;
   all.pairs.push_back(pair);
   return pair;
 }
 int ibv_destroy_qp(ibv_qp* pair) {
-  const std::lock_guard lock(Fabric::the().mutex);
+  Fabric& all = Fabric::the();
+  const std::lock_guard lock(all.mutex);
   auto* const one = static_cast<SoftPair*>(pair);
-  forget(Fabric::the().pairs, *one);
+  // Nothing is reported of a queue pair any longer, once it is destroyed.
+  const auto removed = std::erase_if(
+      one->owner().events, [&](const ibv_async_event& event) { return event.element.qp == pair; });
+  for (size_t i = 0; i < removed; ++i) one->owner().signals.take();
+  for (ibv_cq* queue : {pair->send_cq, pair->recv_cq}) {
+    if (queue->cq_context == pair) queue->cq_context = &all.none;
+  }
+  forget(all.pairs, *one);
   delete one;
   return 0;
 }
@@ -535,13 +594,15 @@ int ibv_modify_qp(ibv_qp* pair, ibv_qp_attr* to, int changed) {
                     (wanted == IBV_QPS_INIT && one.state == IBV_QPS_RESET) ||
                     (wanted == IBV_QPS_RTR && one.state == IBV_QPS_INIT) ||
                     (wanted == IBV_QPS_RTS && one.state == IBV_QPS_RTR);
-  if (!next) return EINVAL;
+  if (one.reliable() ? !take_attributes(one, *to, changed) : !next) return EINVAL;
   if ((changed & IBV_QP_QKEY) != 0) one.key = to->qkey;
   if (wanted == IBV_QPS_RESET) {
     one.receives.clear();
     one.sends.clear();
+    one.freed = one.posted;
   }
   one.state = wanted;
+  if (wanted == IBV_QPS_ERR) one.flush();
   return 0;
 }
 int ibv_query_qp(ibv_qp* pair, ibv_qp_attr* out, int, ibv_qp_init_attr*) {
