@@ -99,7 +99,7 @@ engine::Question ask(engine::Runner& runner, const Location& where, Duration lim
   question.name = where.name;
   question.at = where.at;
   question.retransmission = mode;
-  question.line.reserve(engine::NameService::line_bytes);
+  question.line.reserve(engine::LineJetty::line_bytes);
   bool begun = false;
   runner.call([&](engine::Engine& engine, Time now) {
     if (!begun) {

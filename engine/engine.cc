@@ -66,7 +66,8 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
                     entropy_->next()),
       transport_(transport_settings(settings, *port_), *entropy_, transactions_),
       dirty_(settings.limits.jetties + 1),
-      names_(transactions_.jetties(), transport_, dirty_, port_->clock() != nullptr),
+      lines_(transactions_.jetties(), dirty_),
+      names_(lines_, transport_, port_->clock() != nullptr),
       ready_(settings.limits.jetties + 1),
       jetty_control_(settings.limits.jetties, transactions_, *entropy_, settings.jetty_ids),
       registrations_(segments_, {port_->memory(), port_->device_reads()}, transactions_, fills_),
@@ -107,7 +108,8 @@ bool Engine::pass(Time now, const jetty::Jfc* polled, Stages stages) {
   if (found_nothing_) return false;
   if (!busy) stages.ended(Stage::look);
   if (commands_.waits() || commands_.arrived()) busy = run_commands(now) || busy;
-  busy = names_.pass(now) || busy;
+  busy = lines_.take([&](PeerId from, std::string_view line) { names_.handle(from, line, now); }) ||
+         busy;
   stages.ended(Stage::commands);
   const bool posted = take_posted(now);
   stages.ended(Stage::take);

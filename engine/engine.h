@@ -144,6 +144,7 @@ class Engine {
 
   CommandQueue commands_;
   DirtySet dirty_;
+  LineJetty lines_;
   NameService names_;
 
   // Jetties with posted works that the last pass did not reach, in turn.
@@ -160,7 +161,7 @@ class Engine {
   Rest rest_{{.transactions = transactions_,
               .transport = transport_,
               .events = events_,
-              .names = names_,
+              .lines = lines_,
               .frames = frames_,
               .ready = ready_,
               .fills = fills_,

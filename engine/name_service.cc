@@ -1,15 +1,9 @@
 #include "engine/name_service.h"
 
-#include <array>
-
-#include "base/assert.h"
 #include "jetty/channel_status.h"
 
 namespace urma::engine {
 namespace {
-
-// Any process may ask; whether it gets a name is decided by the audience of the name.
-constexpr TokenValue open_token{0x6e616d65};
 
 // The device that has the UB port of an address answers for all processes at that address.
 PublishedNames::Options names_of(const Endpoint& self, bool one_process) {
@@ -20,30 +14,8 @@ PublishedNames::Options names_of(const Endpoint& self, bool one_process) {
 
 }  // namespace
 
-NameService::NameService(jetty::Jetties& jetties, transport::Transport& transport, DirtySet& dirty,
-                         bool one_process)
-    : transport_(transport),
-      dirty_(dirty),
-      jfc_(std::make_shared<jetty::Jfc>(jetty::Queues::entries_of(slots, slots))),
-      queues_(std::make_shared<jetty::Queues>(slots, slots, jfc_)),
-      receive_buffers_(slots * line_bytes),
-      sending_(slots),
-      published_(names_of(transport.self(), one_process)) {
-  jfc_->reserve(queues_->entries());
-  const jetty::Jetty* jetty = jetties.create(names_jetty, open_token, {queues_, {}});
-  URMA_ASSERT(jetty != nullptr, "the first Jetty of an engine finds room");
-  index_ = jetties.index_of(*jetty);
-  for (uint16_t i = 0; i < slots; ++i) {
-    sending_[i].reserve(line_bytes);
-    free_to_send_.push_back(i);
-    post_receive(i);
-  }
-}
-
-void NameService::post_receive(uint16_t slot) {
-  const Buffer buffer{receive_buffers_.data() + slot * line_bytes, line_bytes};
-  queues_->receive({&buffer, 1}, slot);
-}
+NameService::NameService(LineJetty& lines, transport::Transport& transport, bool one_process)
+    : lines_(lines), transport_(transport), published_(names_of(transport.self(), one_process)) {}
 
 bool NameService::check(Question& question, Time now) {
   if (!question.ended(now)) {
@@ -68,55 +40,31 @@ bool NameService::check(Question& question, Time now) {
 }
 
 void NameService::send(PeerId to, const NameMessage& message) {
-  if (bytes_of(message) > line_bytes) return;
-  if (free_to_send_.empty() || queues_->vacant_berths() == 0) return;
-  const uint16_t slot = free_to_send_.back();
-  free_to_send_.pop_back();
-  write_name_message(message, sending_[slot]);
-  const RemoteJetty target{.peer = to, .id = names_jetty, .token = open_token};
-  const Work work = urma::send(std::as_bytes(std::span(sending_[slot])), target).tag(slot);
-  queues_->post({&work, 1});
-  dirty_.mark(index_);
+  if (bytes_of(message) > LineJetty::line_bytes) return;
+  lines_.send(to, [&](std::string& line) { write_name_message(message, line); });
 }
 
-bool NameService::pass(Time now) {
-  if (!jfc_->ready()) return false;
-  std::array<Completion, 16> completions;
-  const size_t count = jfc_->poll(completions);
-  for (const Completion& completion : std::span(completions).first(count)) {
-    const auto slot = static_cast<uint16_t>(completion.tag);
-    if (completion.operation != Operation::receive) {
-      free_to_send_.push_back(slot);
-      continue;
-    }
-    if (completion.ok()) {
-      const auto* text = reinterpret_cast<const char*>(receive_buffers_.data() + slot * line_bytes);
-      const auto message = read_name_message({text, completion.bytes});
-      if (message) handle(completion, *message, now);
-    }
-    post_receive(slot);
+bool NameService::handle(PeerId from, std::string_view line, Time now) {
+  const auto message = read_name_message(line);
+  if (!message) return false;
+  if (message->kind == NameMessage::Kind::find) {
+    answer(from, *message, now);
+  } else {
+    questions_.take_answer(from, *message);
   }
   return true;
 }
 
-void NameService::handle(const Completion& arrival, const NameMessage& message, Time now) {
-  if (message.kind == NameMessage::Kind::find) {
-    answer(arrival, message, now);
-  } else {
-    questions_.take_answer(arrival.from, message);
-  }
-}
-
-void NameService::answer(const Completion& arrival, const NameMessage& question, Time now) {
-  const auto asker = transport_.facts(arrival.from);
-  if (!asker || arrival.from_jetty != names_jetty || !valid_name(question.rest)) return;
+void NameService::answer(PeerId asker, const NameMessage& question, Time now) {
+  const auto facts = transport_.facts(asker);
+  if (!facts || !valid_name(question.rest)) return;
   // If the audience of a name does not include the asker, the answer is the same as if the name did
   // not exist.
-  const Publication* const publication = published_.find(question.rest, asker->eid, now);
+  const Publication* const publication = published_.find(question.rest, facts->eid, now);
   if (publication != nullptr) {
-    send(arrival.from, {NameMessage::Kind::found, question.number, publication->line});
+    send(asker, {NameMessage::Kind::found, question.number, publication->line});
   } else {
-    send(arrival.from, {NameMessage::Kind::none, question.number});
+    send(asker, {NameMessage::Kind::none, question.number});
   }
 }
 

@@ -24,7 +24,7 @@ struct Question {
   // The outcome, valid once `done` is true.
   bool done = false;
   Status status = Status::timed_out;
-  std::string line;  // the answer; the thread reserves NameService::line_bytes
+  std::string line;  // the answer; the thread reserves LineJetty::line_bytes
 
   bool ended(Time now) const { return done || now >= until; }
   // Returns whether the question has to be sent now. If so, it has to be sent again after

@@ -8,7 +8,7 @@
 #include "engine/event_queue.h"
 #include "engine/fills.h"
 #include "engine/lent_frames.h"
-#include "engine/name_service.h"
+#include "engine/line_jetty.h"
 #include "jetty/transactions.h"
 #include "transport/transport.h"
 
@@ -25,7 +25,7 @@ class Rest {
     jetty::Transactions& transactions;
     const transport::Transport& transport;
     const EventQueue& events;
-    const NameService& names;
+    const LineJetty& lines;
     const LentFrames& frames;
     const Turns& ready;
     const Fills& fills;
@@ -77,7 +77,7 @@ class Rest {
 
   bool goes_on() const {
     return parts_.frames.waiting() > 0 || parts_.ready.size() > 0 ||
-           parts_.transport.wants_to_send() || parts_.names.waits() ||
+           parts_.transport.wants_to_send() || parts_.lines.waits() ||
            parts_.transactions.initiator().lets_go();
   }
   Time due(Time now) {
