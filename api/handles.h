@@ -86,6 +86,8 @@ struct URMA_LOCAL Segment::State {
   void begin_reads(drivers::DeviceReads* reads);
   // Ends that, after the fence.
   void end_reads();
+  // Ends it for all segments of the TokenID, and begins again: keys that peers have are void then.
+  void renew_reads();
   // Enters the segment in the tables of the device's other engines, as it was `made` in the first
   // one. `with`: null, or the segment whose TokenID it shares. Returns the first failure.
   engine::Registrations::Segments::Added add_copies(

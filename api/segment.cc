@@ -122,7 +122,7 @@ Segment::State::~State() {
 
 // Memory that the application may unmap is not mapped for a device, which would keep its pages.
 void Segment::State::begin_reads(drivers::DeviceReads* reads) {
-  if (reads == nullptr || guarded || leased || !reads->map({base, bytes})) return;
+  if (reads == nullptr || guarded || leased || !reads->map({base, bytes}, rights)) return;
   read_by = reads;
   runner->call([&](engine::Engine&, Time) {
     reads->grant({base, bytes});
@@ -132,6 +132,14 @@ void Segment::State::begin_reads(drivers::DeviceReads* reads) {
 
 void Segment::State::end_reads() {
   if (read_by != nullptr) std::exchange(read_by, nullptr)->unmap({base, bytes});
+}
+
+void Segment::State::renew_reads() {
+  for (State* one = token->first; one != nullptr; one = one->next) {
+    drivers::DeviceReads* const reads = one->read_by;
+    one->end_reads();
+    one->begin_reads(reads);
+  }
 }
 
 std::span<std::byte> Segment::bytes() const {
@@ -325,6 +333,7 @@ Result<void> Segment::retire() {
   engine::Registrations::Retirement what{.segment = state_->handle};
   state_->runner->call(
       [&](engine::Engine& engine, Time now) { return engine.registrations().retire(what, now); });
+  if (what.opened) state_->renew_reads();
   if (what.fenced) return {};
   return Error{
       Status::not_fenced,

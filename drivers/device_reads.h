@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <span>
 
+#include "urma/core/rights.h"
+
 namespace urma::drivers {
 
 // The memory from which a device sends by reading it itself, as a NIC does by DMA. Data that lies
@@ -13,15 +15,17 @@ class DeviceReads {
   virtual ~DeviceReads() = default;
 
   // Makes the memory readable for the device, which does not read it yet. Returns false if the
-  // device cannot reach it, or has no room for it. Not to be called in a pass.
-  virtual bool map(std::span<const std::byte> memory) = 0;
-  // Lets the device read mapped memory: `send` need no longer copy data that lies there.
+  // device cannot reach it, or has no room for it. `rights`: what peers may do with it, for a
+  // device that lets theirs access it (RemoteAccess). Not to be called in a pass.
+  virtual bool map(std::span<const std::byte> memory, Rights rights) = 0;
+  // Lets the device read mapped memory: `send` need no longer copy data that lies there. Lets the
+  // devices of peers access it, as far as its rights allow.
   virtual void grant(std::span<const std::byte> memory) = 0;
   // Stops the device from reading this memory for frames that are sent from now on. For earlier
   // ones it may read the memory until they settle. Does nothing for memory that is not granted.
   virtual void revoke(std::span<const std::byte> memory) = 0;
-  // Undoes `map`, after `revoke`, and once the frames that were sent before it have settled. Not to
-  // be called in a pass.
+  // Undoes `map`, after `revoke`, and once the frames that were sent before it have settled. When
+  // it returns, no other device accesses the memory any longer. Not to be called in a pass.
   virtual void unmap(std::span<const std::byte> memory) = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "drivers/device_reads.h"
 #include "drivers/path_ports.h"
 #include "drivers/port_facts.h"
+#include "drivers/remote_access.h"
 #include "drivers/segment_memory.h"
 #include "drivers/virtual_clock.h"
 #include "urma/core/result.h"
@@ -106,6 +107,9 @@ class PacketPort {
   // Returns the interface that lets the device read memory, or null if it reads only memory of its
   // own, or any.
   virtual DeviceReads* device_reads() { return nullptr; }
+  // Returns the interface by which the device accesses the memory of other devices, or null if it
+  // does not. A wrapper whose faults, captures or paths are for packets has none.
+  virtual RemoteAccess* remote_access() { return nullptr; }
   // Returns the interface that adds and removes ports, or null if this port does not consist of
   // several.
   virtual PathPorts* path_ports() { return nullptr; }

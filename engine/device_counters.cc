@@ -17,6 +17,8 @@ void add_works(Statistics& out, jetty::Transactions& transactions) {
   out.copied = initiator.copied;
   out.copied_bytes = initiator.copied_bytes;
   out.copied_past_caches = initiator.copied_past_caches;
+  out.carried = initiator.carried;
+  out.carried_bytes = initiator.carried_bytes;
   out.past_caches_from = transactions.initiator().copier().past_caches_from();
 }
 

@@ -70,9 +70,15 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       names_(lines_, transport_, port_->clock() != nullptr),
       ready_(settings.limits.jetties + 1),
       jetty_control_(settings.limits.jetties, transactions_, *entropy_, settings.jetty_ids),
-      registrations_(segments_, {port_->memory(), port_->device_reads()}, transactions_, fills_),
+      registrations_(segments_,
+                     {port_->memory(), port_->device_reads(), port_->remote_access() != nullptr},
+                     transactions_, fills_),
       path_changes_(port_->path_ports(), transport_, fills_) {
   if (port_->memory() != nullptr) port_->memory()->set_judge(&judge_);
+  drivers::RemoteAccess* const access = port_->remote_access();
+  if (access == nullptr) return;
+  pairs_.emplace(Pairs::Uses{*access, lines_, transport_, transactions_.initiator().carried(),
+                             segments_, judge_});
 }
 
 Engine::~Engine() {
@@ -108,8 +114,9 @@ bool Engine::pass(Time now, const jetty::Jfc* polled, Stages stages) {
   if (found_nothing_) return false;
   if (!busy) stages.ended(Stage::look);
   if (commands_.waits() || commands_.arrived()) busy = run_commands(now) || busy;
-  busy = lines_.take([&](PeerId from, std::string_view line) { names_.handle(from, line, now); }) ||
-         busy;
+  busy = lines_.take([&](PeerId from, std::string_view line) {
+    if (!names_.handle(from, line, now) && pairs_) pairs_->handle(from, line, now);
+  }) || busy;
   stages.ended(Stage::commands);
   const bool posted = take_posted(now);
   stages.ended(Stage::take);
@@ -146,7 +153,8 @@ bool Engine::run_commands(Time now) {
 
 bool Engine::receive(Time now) {
   const size_t count = port_->receive(received_, now);
-  if (count == 0) return false;
+  const bool carried = pairs_ && pairs_->pass(now);
+  if (count == 0) return carried;
   const auto received = std::span(received_).first(count);
   transport_.receive(received, now);
   port_->release(received);
@@ -243,6 +251,9 @@ bool Engine::end_everything(Time now) {
   return ended && fills_.has_settled(fills_.latest());
 }
 
-Time Engine::next_deadline() const { return std::min(rest_.until(), port_->next_arrival()); }
+Time Engine::next_deadline() const {
+  const Time next = std::min(rest_.until(), port_->next_arrival());
+  return pairs_ ? std::min(next, pairs_->next_deadline()) : next;
+}
 
 }  // namespace urma::engine

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 
 #include "base/dirty_set.h"
 #include "base/turns.h"
@@ -11,6 +12,7 @@
 #include "engine/jetty_control.h"
 #include "engine/lent_frames.h"
 #include "engine/name_service.h"
+#include "engine/pairs.h"
 #include "engine/path_changes.h"
 #include "engine/registrations.h"
 #include "engine/rest.h"
@@ -146,6 +148,7 @@ class Engine {
   DirtySet dirty_;
   LineJetty lines_;
   NameService names_;
+  std::optional<Pairs> pairs_;  // if the port has `remote_access`
 
   // Jetties with posted works that the last pass did not reach, in turn.
   Turns ready_;

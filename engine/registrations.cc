@@ -151,8 +151,11 @@ bool Registrations::retire(Retirement& what, Time now) {
   if (!what.begun) {
     what.begun = true;
     segments_.retire(what.segment);
-    segments_.for_each(segments_.root(what.segment),
-                       [&](const Segments::Segment& part) { revoke(part); });
+    segments_.for_each(segments_.root(what.segment), [&](const Segments::Segment& part) {
+      revoke(part);
+      if (opens_) reads_->revoke({part.base, part.bytes});
+    });
+    what.opened = opens_;
     what.fill = fills_.latest();
   }
   if (what.since == Time{} && !fills_.has_settled(what.fill)) return false;

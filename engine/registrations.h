@@ -23,16 +23,18 @@ class Registrations {
   using Lease = drivers::SegmentMemory::Lease;
   using Segments = memseg::SegmentTable;
 
-  // The two parts of the port are null if it does not have them. All parts outlive this object.
+  // The parts of the port are null if it does not have them. All parts outlive this object.
   struct Medium {
     drivers::SegmentMemory* memory = nullptr;
     drivers::DeviceReads* reads = nullptr;
+    bool opens = false;  // devices of peers access memory that `reads` has granted
   };
   Registrations(Segments& segments, const Medium& medium, jetty::Transactions& transactions,
                 const Fills& fills)
       : segments_(segments),
         memory_(medium.memory),
         reads_(medium.reads),
+        opens_(medium.opens),
         transactions_(transactions),
         fills_(fills) {}
 
@@ -74,6 +76,9 @@ class Registrations {
   struct Retirement {
     Handle segment;
     bool fenced = true;  // at the end: whether all peers that held the memory released it
+    // At the end: whether peers may have the keys of the memory. Then the caller ends them
+    // (DeviceReads::unmap), and maps the memory again.
+    bool opened = false;
 
     bool begun = false;
     uint64_t fill = 0;  // the last fill that may answer a read with the older token
@@ -107,6 +112,7 @@ class Registrations {
   Segments& segments_;
   drivers::SegmentMemory* const memory_;
   drivers::DeviceReads* const reads_;
+  const bool opens_;
   jetty::Transactions& transactions_;
   const Fills& fills_;
   bool ended_ = false;

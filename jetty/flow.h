@@ -80,6 +80,7 @@ struct Flow {
   LightRun light;                      // works, whose TASSNs are the newest
   uint32_t offered_cost = 0;  // cost of the slices of which the channel has not pulled all packets
   uint32_t works = 0;         // so far
+  uint32_t carried = 0;       // slices that a device carries (CarriedSlices)
   // When an answer last ended a work, and the number of that work: progress of all later works.
   Time last_answer{};
   uint32_t last_answered = 0;

@@ -24,7 +24,7 @@ ReadableMemory::~ReadableMemory() {
   for (const Range& range : mapped_) device_.unmap_pages(range.bytes());
 }
 
-bool ReadableMemory::map(std::span<const std::byte> memory) {
+bool ReadableMemory::map(std::span<const std::byte> memory, Rights) {
   const Range pages = range_of(pages_of(memory));
   const std::lock_guard lock(mutex_);
   for (Range& mapped : mapped_) {

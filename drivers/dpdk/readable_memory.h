@@ -25,7 +25,7 @@ class ReadableMemory final : public DeviceReads {
   // Unmaps everything, except in a forked child.
   ~ReadableMemory() override;
 
-  bool map(std::span<const std::byte> memory) override;
+  bool map(std::span<const std::byte> memory, Rights rights) override;
   void unmap(std::span<const std::byte> memory) override;
   void grant(std::span<const std::byte> memory) override;
   void revoke(std::span<const std::byte> memory) override;

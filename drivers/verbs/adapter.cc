@@ -145,6 +145,8 @@ Result<Gid> find_gid(ibv_context& context, const Settings& settings, const std::
   return chosen;
 }
 
+uint8_t reads_at_once(int most) { return static_cast<uint8_t>(std::clamp(most, 0, 16)); }
+
 }  // namespace
 
 Result<Adapter> Adapter::open(const Settings& settings) {
@@ -164,6 +166,9 @@ Result<Adapter> Adapter::open(const Settings& settings) {
   facts.gid = *gid;
   facts.mtu = 128u << port->active_mtu;
   facts.most_pieces = static_cast<unsigned>(std::max(attributes.max_sge, 1));
+  facts.lid = port->lid;
+  facts.reads_out = reads_at_once(attributes.max_qp_init_rd_atom);
+  facts.reads_in = reads_at_once(attributes.max_qp_rd_atom);
   facts.active = port->state == IBV_PORT_ACTIVE;
   facts.software = attributes.vendor_id == software_vendor;
   facts.line_bytes_per_second = facts.software ? 0 : line_rate(*port);
@@ -181,12 +186,17 @@ Memory Adapter::register_memory(std::span<const std::byte> memory, int access) c
                            static_cast<unsigned>(access)));
 }
 
-AddressHandle Adapter::make_handle(const Eid& gid, ibv_ah_attr attributes) const {
+ibv_ah_attr Adapter::way_to(const Eid& gid, ibv_ah_attr attributes) const {
   attributes.is_global = 1;
   attributes.port_num = facts_.port;
   std::memcpy(attributes.grh.dgid.raw, gid.bytes.data(), sizeof attributes.grh.dgid.raw);
   attributes.grh.sgid_index = static_cast<uint8_t>(facts_.gid.index);
   attributes.grh.hop_limit = hop_limit;
+  return attributes;
+}
+
+AddressHandle Adapter::make_handle(const Eid& gid, ibv_ah_attr attributes) const {
+  attributes = way_to(gid, attributes);
   return AddressHandle(ibv_create_ah(domain_.get(), &attributes));
 }
 

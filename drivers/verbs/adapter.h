@@ -19,7 +19,11 @@ class Adapter {
     uint32_t mtu = 0;                    // the most bytes of a datagram
     unsigned most_pieces = 1;            // the most pieces of memory that one datagram is made of
     uint64_t line_bytes_per_second = 0;  // the rate of the link; 0 if it is not known
-    bool active = false;                 // whether the link was up at open
+    uint16_t lid = 0;                    // the port's address within InfiniBand
+    // Reads that a reliable queue pair sends at once, and that it answers at once.
+    uint8_t reads_out = 0;
+    uint8_t reads_in = 0;
+    bool active = false;    // whether the link was up at open
     bool software = false;  // whether it is rxe, which the kernel runs on any network interface
   };
 
@@ -35,8 +39,10 @@ class Adapter {
   // Lets the adapter access memory, which the system then keeps in place. `access` is as
   // libibverbs takes it; 0: the adapter only reads. Returns null, with errno, if it refuses.
   Memory register_memory(std::span<const std::byte> memory, int access) const;
-  // Returns a handle for datagrams to this GID, or null, with errno. `attributes` has the addresses
-  // of InfiniBand's own, and the flow label; what follows from this port and the GID is set here.
+  // Adds what follows from this port and the GID to the attributes of a way there. They have the
+  // addresses of InfiniBand's own, and the flow label.
+  ibv_ah_attr way_to(const Eid& gid, ibv_ah_attr attributes) const;
+  // Returns a handle for datagrams to this GID, or null, with errno. `attributes`: as `way_to`.
   AddressHandle make_handle(const Eid& gid, ibv_ah_attr attributes) const;
   // Explains why so much memory of the driver could not be registered. `why` is the errno.
   Error cannot_register(size_t bytes, int why) const;

@@ -20,6 +20,8 @@ constexpr size_t alignment = 64;
 constexpr uint32_t most_inline = 256;
 // Less data is copied, which costs less than another piece.
 constexpr size_t least_gathered = 1024;
+// Shorter works are sent as datagrams.
+constexpr uint32_t least_reliable = 16 * 1024;
 // The head of a frame, its pieces and its tail.
 constexpr unsigned most_parts = max_pieces + 2;
 // How long a packet waits until its destination is known.
@@ -64,7 +66,8 @@ Result<std::unique_ptr<PacketPort>> DatagramPort::open(const Settings& settings)
   Result<Adapter> adapter = Adapter::open(settings);
   if (!adapter) return adapter.error();
   if (mtu_of(*adapter, front_bytes) == 0) return too_small(*adapter);
-  auto objects = std::make_unique<Objects>(std::move(*adapter));
+  const bool reliable = settings.reliable != Reliable::never && adapter->facts().reads_out > 0;
+  auto objects = std::make_unique<Objects>(std::move(*adapter), reliable);
   const Adapter::Facts& facts = objects->adapter.facts();
   const size_t bytes = frame_count * aligned(TxFrame::head_room + facts.mtu) +
                        receive_count * aligned(grh_bytes + facts.mtu);
@@ -83,12 +86,18 @@ Result<std::unique_ptr<PacketPort>> DatagramPort::open(const Settings& settings)
   objects->queue.emplace(std::move(*queue));
   objects->resolver = std::move(*resolver);
   objects->book.emplace(*objects->resolver);
+  if (reliable) {
+    objects->ends = ReliableEnds::make(
+        objects->adapter, objects->segments, objects->queue->signals(),
+        {.least_bytes = settings.reliable == Reliable::always ? 1 : least_reliable});
+  }
   return std::unique_ptr<PacketPort>(new DatagramPort(std::move(objects), settings));
 }
 
 DatagramPort::DatagramPort(std::unique_ptr<Objects> objects, const Settings& settings)
     : objects_(std::move(objects)),
-      descriptors_{objects_->queue->descriptor(), objects_->resolver->news()},
+      descriptors_{objects_->queue->descriptor(), objects_->resolver->news(),
+                   objects_->ends ? objects_->ends->descriptor() : -1},
       gathers_(settings.gather),
       most_parts_(std::min(most_parts, objects_->adapter.facts().most_pieces)),
       slot_bytes_(aligned(TxFrame::head_room + objects_->adapter.facts().mtu)),
@@ -155,6 +164,10 @@ void DatagramPort::state_settings(const Settings& settings) {
       {"transmit", gathers_ ? "gathered from " + size_text(least_gathered) + " on" : "copied",
        settings.gather ? driver : device_string, gathers_ ? "from registered segments" : "",
        "whether data is copied, or sent from the application's memory"});
+  const uint32_t least = objects_->ends ? objects_->ends->least_bytes() : 0;
+  all.push_back({"reliable", objects_->ends ? "from " + size_text(least) + " on" : "no", driver,
+                 objects_->ends ? "between registered segments" : "",
+                 "works whose data the adapters move by themselves (RC)"});
   all.push_back({"locked_memory", size_text(objects_->memory.bytes()), driver, "ulimit -l",
                  "memory that the adapter has locked for packets"});
 }
@@ -171,7 +184,7 @@ size_t DatagramPort::lend(std::span<TxFrame*> frames) {
 }
 
 void DatagramPort::unlend(std::span<TxFrame* const> frames) {
-  for (TxFrame* frame : frames) let_go(static_cast<Frame&>(*frame));
+  for (TxFrame* frame : frames) free_.push_back(static_cast<Frame*>(frame));
 }
 
 size_t DatagramPort::send(std::span<TxFrame* const> frames, Time now) {
@@ -192,7 +205,7 @@ void DatagramPort::pass(Frame& frame, Time now) {
   if (gone_ || frame.bytes() > largest_) {
     ++counters_.send_failures;
     counters_.latest_failure = gone_ ? ENODEV : EMSGSIZE;
-    return let_go(frame);
+    return free_.push_back(&frame);
   }
   const Destination* const to = objects_->book->find(frame.to, now);
   if (to == nullptr) return keep_waiting(frame, now);
@@ -207,7 +220,7 @@ void DatagramPort::keep_waiting(Frame& frame, Time now) {
   if (!objects_->book->awaits(frame.to) || waiting_.size() == most_waiting ||
       before == most_waiting_for_one) {
     ++counters_.unreachable;
-    return let_go(frame);
+    return free_.push_back(&frame);
   }
   copy_rest(frame, frame.head + frame.head_bytes);
   waiting_.push_back({&frame, now + patience});
@@ -286,7 +299,7 @@ void DatagramPort::send_waiting(Time now) {
     if (to == nullptr) {
       if (!gone_ && now < one.until && objects_->book->awaits(frame.to)) return false;
       ++counters_.unreachable;
-      let_go(frame);
+      free_.push_back(&frame);
       return true;
     }
     frame.number = taken_;
@@ -314,7 +327,8 @@ void DatagramPort::settle() {
       if (one.status != IBV_WC_SUCCESS) failed = true;
       const uint32_t behind =
           static_cast<uint32_t>(one.wr_id) - static_cast<uint32_t>(posted_first_);
-      for (uint32_t n = 0; n <= behind; ++n) let_go(*posted_[posted_first_++ % frame_count]);
+      for (uint32_t n = 0; n <= behind; ++n)
+        free_.push_back(posted_[posted_first_++ % frame_count]);
     }
   }
   if (failed) restart();
@@ -429,9 +443,15 @@ void DatagramPort::release(std::span<const RxFrame> frames) {
   }
 }
 
+void DatagramPort::arm() {
+  objects_->queue->arm();
+  if (objects_->ends) objects_->ends->arm();
+}
+
 void DatagramPort::disarm() {
   objects_->queue->disarm();
   objects_->resolver->clear_news();
+  if (objects_->ends) objects_->ends->clear_news();
 }
 
 // Completions of sends give no signal, and one may say that the queue pair has failed.
@@ -443,7 +463,7 @@ Time DatagramPort::next_arrival() const {
 
 // The adapter reads no frame any longer.
 void DatagramPort::end_sends() {
-  while (posted_first_ < posted_end_) let_go(*posted_[posted_first_++ % frame_count]);
+  while (posted_first_ < posted_end_) free_.push_back(posted_[posted_first_++ % frame_count]);
   settled_ = taken_;
 }
 
@@ -451,6 +471,7 @@ void DatagramPort::end_sends() {
 void DatagramPort::restart() {
   gone_ = objects_->resolver->gone() || !objects_->queue->reset();
   if (gone_) objects_->queue->silence();
+  if (gone_ && objects_->ends) objects_->ends->fail_all();
   ++generation_;
   end_sends();
   post_all_buffers();

@@ -13,6 +13,7 @@
 #include "drivers/verbs/address_book.h"
 #include "drivers/verbs/datagram_queue.h"
 #include "drivers/verbs/registered.h"
+#include "drivers/verbs/reliable_ends.h"
 #include "drivers/verbs/resolver.h"
 
 namespace urma::drivers::verbs {
@@ -35,11 +36,16 @@ class DatagramPort final : public PacketPort {
   uint64_t settled() override { return settled_; }
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override;
-  std::span<const int> descriptors() const override { return descriptors_; }
-  void arm() override { objects_->queue->arm(); }
+  std::span<const int> descriptors() const override {
+    return std::span(descriptors_).first(objects_->ends ? 3 : 2);
+  }
+  void arm() override;
   void disarm() override;
   Time next_arrival() const override;
-  DeviceReads* device_reads() override { return gathers_ ? &objects_->segments : nullptr; }
+  DeviceReads* device_reads() override {
+    return gathers_ || objects_->ends ? &objects_->segments : nullptr;
+  }
+  RemoteAccess* remote_access() override { return objects_->ends.get(); }
 
  private:
   static constexpr uint32_t frame_count = 512;
@@ -62,7 +68,7 @@ class DatagramPort final : public PacketPort {
   };
   // All that belongs to the adapter, in the order in which it is made.
   struct Objects {
-    explicit Objects(Adapter opened) : adapter(std::move(opened)), segments(adapter) {}
+    Objects(Adapter opened, bool opens) : adapter(std::move(opened)), segments(adapter, opens) {}
 
     Adapter adapter;
     Region memory;
@@ -71,6 +77,7 @@ class DatagramPort final : public PacketPort {
     std::optional<DatagramQueue> queue;
     std::unique_ptr<Resolver> resolver;
     std::optional<AddressBook> book;
+    std::unique_ptr<ReliableEnds> ends;  // null without them
   };
   struct Batch;
 
@@ -85,7 +92,6 @@ class DatagramPort final : public PacketPort {
   void begin_work(Frame& frame, const Destination& to);
   bool gather(const Frame& frame);
   void add_whole(const Frame& frame);
-  void let_go(Frame& frame) { free_.push_back(&frame); }
   void flush();
   void send_waiting(Time now);
   void settle();
@@ -101,7 +107,7 @@ class DatagramPort final : public PacketPort {
 
   const pid_t opener_ = getpid();
   std::unique_ptr<Objects> objects_;
-  std::array<int, 2> descriptors_;
+  std::array<int, 3> descriptors_;
   const bool gathers_;
   const unsigned most_parts_;  // of a gathered packet
   const size_t slot_bytes_;    // of a frame

@@ -1,4 +1,5 @@
 #include <charconv>
+#include <utility>
 
 #include "drivers/driver.h"
 #include "drivers/verbs/loader.h"
@@ -36,12 +37,30 @@ void read_gid(OptionReader& options, verbs::GidWish& wish) {
   }
 }
 
+void read_reliable(OptionReader& options, verbs::Reliable& wish) {
+  constexpr std::pair<std::string_view, verbs::Reliable> wishes[] = {
+      {"auto", verbs::Reliable::automatic},
+      {"never", verbs::Reliable::never},
+      {"always", verbs::Reliable::always}};
+  std::string text = "auto";
+  options.text("rc", text,
+               {"whether the adapters move the data of writes and reads between registered "
+                "segments by themselves (RC): auto (from 16 KiB on), never, or always"});
+  for (const auto& [word, value] : wishes) {
+    if (text != word) continue;
+    wish = value;
+    return;
+  }
+  options.refuse("rc", "auto, never or always");
+}
+
 void read_options(OptionReader& options, verbs::Settings& settings) {
   read_number(options, "port", settings.port, 1, 255, {"the port of the adapter"});
   read_gid(options, settings.gid);
   read_number(options, "service", settings.service, 0, 65535,
               {"the number under which peers find the device, which they write behind its address",
                "4792, or any free one if that is taken"});
+  read_reliable(options, settings.reliable);
   options.flag("gather", settings.gather,
                {"send data from registered memory, without a copy; other data is copied"});
 }

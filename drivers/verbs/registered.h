@@ -5,48 +5,67 @@
 #include <vector>
 
 #include "drivers/device_reads.h"
+#include "drivers/remote_access.h"
 #include "drivers/verbs/adapter.h"
 
 namespace urma::drivers::verbs {
 
-// The segments that the adapter reads by itself. Registering pins the memory, and takes a system
+// The segments that the adapter accesses by itself. Registering pins the memory, and takes a system
 // call of up to milliseconds. The port owns it.
 class RegisteredSegments final : public DeviceReads {
  public:
-  explicit RegisteredSegments(const Adapter& adapter) : adapter_(adapter) {
+  // `opens`: the adapters of peers access the segments, too, as far as their rights allow.
+  RegisteredSegments(const Adapter& adapter, bool opens) : adapter_(adapter), opens_(opens) {
     granted_.reserve(most_granted);
   }
 
-  bool map(std::span<const std::byte> memory) override;
+  bool map(std::span<const std::byte> memory, Rights rights) override;
   void grant(std::span<const std::byte> memory) override;
   void revoke(std::span<const std::byte> memory) override;
   void unmap(std::span<const std::byte> memory) override;
 
-  // Returns the key by which the adapter reads these bytes, if it may. Called by the thread that
-  // runs the port.
-  std::optional<uint32_t> key_of(const std::byte* data, size_t bytes) const {
-    for (const Granted& one : granted_) {
-      if (one.begin <= data && data + bytes <= one.end) return one.key;
-    }
-    return std::nullopt;
+  // ---- called by the thread that runs the port
+
+  // Returns the key by which the adapter reads these bytes, or also writes them, if it may.
+  std::optional<uint32_t> key_of(const std::byte* data, size_t bytes, bool writes = false) const {
+    const Granted* const found = find_granted(data, bytes);
+    if (found == nullptr || (writes && !found->writable)) return std::nullopt;
+    return found->key;
   }
+  // As RemoteAccess::opened.
+  std::optional<RemoteAccess::Opened> opened(std::span<const std::byte> memory, bool write) const;
 
  private:
   // More segments are copied from: each packet looks for its own one by one.
   static constexpr size_t most_granted = 128;
 
+  struct Mapped {
+    Memory memory;
+    Rights opened;  // to the adapters of peers
+    bool writable;  // by our own
+  };
   struct Granted {
     const std::byte* begin;
     const std::byte* end;
     uint32_t key;
+    uint32_t remote_key;
+    Rights opened;
+    bool writable;
   };
   // Returns the registration of this memory, or the end. The mutex must be locked.
-  std::vector<Memory>::iterator find(std::span<const std::byte> memory);
+  std::vector<Mapped>::iterator find(std::span<const std::byte> memory);
+  const Granted* find_granted(const std::byte* data, size_t bytes) const {
+    for (const Granted& one : granted_) {
+      if (one.begin <= data && data + bytes <= one.end) return &one;
+    }
+    return nullptr;
+  }
 
   const Adapter& adapter_;
+  const bool opens_;
   std::vector<Granted> granted_;  // used by the thread that runs the port
   std::mutex mutex_;              // of the rest; never held during a system call
-  std::vector<Memory> mapped_;
+  std::vector<Mapped> mapped_;
 };
 
 }  // namespace urma::drivers::verbs

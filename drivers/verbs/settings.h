@@ -14,12 +14,16 @@ struct GidWish {
   Eid address{};  // all zeros: any
 };
 
+// Whether data goes over reliable queue pairs, which access the memory at both ends.
+enum class Reliable : uint8_t { automatic, never, always };
+
 // A device string of this driver, taken apart. It does not know whether the adapter can do this.
 struct Settings {
-  std::string adapter;       // as `ibv_devices` lists it; empty: the first one with an active port
-  uint8_t port = 1;          // of the adapter
-  GidWish gid;               // the address on that port
-  uint16_t service = 0;      // 0: 4792, or if that is taken any free one
+  std::string adapter;   // as `ibv_devices` lists it; empty: the first one with an active port
+  uint8_t port = 1;      // of the adapter
+  GidWish gid;           // the address on that port
+  uint16_t service = 0;  // 0: 4792, or if that is taken any free one
+  Reliable reliable = Reliable::automatic;
   bool gather = true;        // send from registered memory, without a copy
   SettingList options = {};  // the options as they were read, for PortFacts::settings
 };

@@ -25,14 +25,15 @@ Cutter::Cutter(const InitiatorCommon& common, const Uses& uses)
       works_(uses.parts.works),
       events_(uses.events),
       copier_(uses.copier),
-      lights_(uses.lights) {}
+      lights_(uses.lights),
+      carried_(uses.carried) {}
 
 bool Cutter::cut(uint32_t budget, Time now) {
   bool any = false;
   for (uint32_t turns = flows_.active(); turns > 0 && budget > 0; --turns) {
     Flow& flow = flows_.take_active();
     if (flow.peer_over) {
-      if (flow.first_slice == Slice::none) flows_.retire(flow);
+      if (flow.first_slice == Slice::none && flow.carried == 0) flows_.retire(flow);
       continue;
     }
     PeerState& peer = peers_.at(flow.peer);
@@ -76,6 +77,15 @@ Cutter::Cut Cutter::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState&
   const uint32_t copied =
       done ? done.copied_bytes : copier_.copy(flow, jfs, lease, work.cut_bytes, *peer.channel);
   if (note_copied(jetty, lease, copied, now)) return Cut::done;
+  const uint32_t bytes = std::min(jfs.berth(lease).bytes - work.cut_bytes, slice_bytes);
+  switch (carried_.begin(flow, jetty, lease, bytes, now)) {
+    case CarriedSlices::Begun::none:
+      break;
+    case CarriedSlices::Begun::full:
+      return Cut::blocked;
+    case CarriedSlices::Begun::begun:
+      return Cut::done;
+  }
   const bool sent = done.sent || (work.open_slices == 0 &&
                                   write_at_once(flow, jetty, lease, work.cut_bytes, peer));
   if (!sent) return cut_slice(flow, jetty, lease, peer, now);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "jetty/initiator/carried_slices.h"
 #include "jetty/initiator/copier.h"
 #include "jetty/initiator/light_works.h"
 #include "jetty/initiator/slice_events.h"
@@ -18,8 +19,9 @@ struct DoneAhead {
 };
 
 // Cuts works into slices and writes their packets. A slice is copied, if the target's memory is
-// mapped; written at once, if it is small and nothing is before it; or else offered to the channel,
-// which asks for its packets later. It handles no ends of slices. The Initiator owns it; only the
+// mapped; carried by a device, if that can access the memory at both ends; written at once, if it
+// is small and nothing is before it; or else offered to the channel, which asks for its packets
+// later. It handles no ends of slices. The Initiator owns it; only the
 // thread that runs the engine calls it.
 class Cutter {
  public:
@@ -28,6 +30,7 @@ class Cutter {
     SliceEvents& events;
     Copier& copier;
     LightWorks& lights;
+    CarriedSlices& carried;
   };
   Cutter(const InitiatorCommon& common, const Uses& uses);
 
@@ -71,6 +74,7 @@ class Cutter {
   SliceEvents& events_;
   Copier& copier_;
   LightWorks& lights_;
+  CarriedSlices& carried_;
 };
 
 }  // namespace urma::jetty

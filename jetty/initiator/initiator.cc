@@ -11,6 +11,7 @@ namespace urma::jetty {
 namespace {
 
 constexpr size_t jetties_at_a_time = 64;
+constexpr uint32_t most_carried = 1024;
 
 }  // namespace
 
@@ -24,7 +25,8 @@ Initiator::Initiator(const Limits& limits, Jetties& jetties, PeerStates& peers,
       works_(limits.jetties, common_, flows_, order_),
       slices_(limits.slices, flows_),
       offers_(common_, flows_, slices_),
-      events_(common_, parts_, seed) {}
+      events_(common_, parts_, seed),
+      carried_(std::min(limits.slices, most_carried), common_, flows_, works_) {}
 
 // ---- works
 
@@ -178,6 +180,7 @@ void Initiator::down(PeerState& peer, transport::Why why, Time now) {
   peer.channel = nullptr;
   peer.reads_out = 0;
   lights_.record_of(peer, now);
+  if (!may_return) carried_.peer_lost(peer.id, now);
   for (uint32_t i = peer.first_flow; i != Flow::none; i = flows_.at(i).next_of_peer) {
     Flow& flow = flows_.at(i);
     events_.channel_ended(flow, may_return, verdict, now);

@@ -60,6 +60,7 @@ class Initiator {
   // Call it before a Jetty is destroyed. The Jetty has no outstanding work.
   void detach(Jetty& jetty);
   Copier& copier() { return copier_; }
+  CarriedSlices& carried() { return carried_; }
 
   // ---- outwards
 
@@ -112,11 +113,12 @@ class Initiator {
   const SliceEvents::Uses parts_{flows_, slices_, offers_, order_, works_};
   SliceEvents events_;
   LightWorks lights_{common_, flows_, slices_, offers_, works_};
+  CarriedSlices carried_;
   Copier copier_{counters_};
   CopiedWorks copied_{common_, flows_, works_, copier_};
-  Cutter cutter_{common_, {parts_, events_, copier_, lights_}};
+  Cutter cutter_{common_, {parts_, events_, copier_, lights_, carried_}};
   Responses responses_{common_, parts_, events_, lights_};
-  Withdrawals withdrawals_{common_, flows_, slices_, works_, events_};
+  Withdrawals withdrawals_{common_, flows_, slices_, works_, {events_, carried_}};
   DatagramWorks datagrams_{common_, works_};
   bool noting_ = false;
 };

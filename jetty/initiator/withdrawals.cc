@@ -11,13 +11,14 @@ constexpr Duration withdrawal_limit = std::chrono::milliseconds(8);
 }  // namespace
 
 Withdrawals::Withdrawals(const InitiatorCommon& common, Flows& flows, FlowSlices& slices,
-                         OpenWorks& works, SliceEvents& events)
+                         OpenWorks& works, const Ends& ends)
     : peers_(common.peers),
       counters_(common.counters),
       flows_(flows),
       slices_(slices),
       works_(works),
-      events_(events) {}
+      events_(ends.events),
+      carried_(ends.carried) {}
 
 void Withdrawals::flush(Jetty& jetty, Time now) {
   OpenWorks::cancel_all(jetty, now);
@@ -41,6 +42,7 @@ void Withdrawals::end_cancelled(Jetty& jetty, Time now) {
     i = flow.next_of_jetty;
     end_in_flow(flow, now);
   }
+  carried_.end_cancelled(jetty, now);
   if (jetty.oldest != Queues::none) {
     works_.look_no_later(jetty, now + withdrawal_limit);
   }

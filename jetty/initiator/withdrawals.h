@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "jetty/initiator/carried_slices.h"
 #include "jetty/initiator/slice_events.h"
 
 namespace urma::jetty {
@@ -11,8 +12,13 @@ namespace urma::jetty {
 // it; only the thread that runs the engine calls it.
 class Withdrawals {
  public:
+  // The parts that end slices: those in packets, and those that a device carries.
+  struct Ends {
+    SliceEvents& events;
+    CarriedSlices& carried;
+  };
   Withdrawals(const InitiatorCommon& common, Flows& flows, FlowSlices& slices, OpenWorks& works,
-              SliceEvents& events);
+              const Ends& ends);
 
   // Cancels all works of this Jetty.
   void flush(Jetty& jetty, Time now);
@@ -39,6 +45,7 @@ class Withdrawals {
   FlowSlices& slices_;
   OpenWorks& works_;
   SliceEvents& events_;
+  CarriedSlices& carried_;
   uint32_t checks_ = 0;
 };
 

@@ -194,7 +194,7 @@ TEST_CASE("only granted memory is sent from where it is, if the port is asked fo
     return ports.sent() - ports.a->settled();
   };
   CHECK(send(granted) == 0);
-  REQUIRE(reads.map(granted));
+  REQUIRE(reads.map(granted, Rights::read));
   CHECK(send(granted) == 0);
   reads.grant(granted);
   CHECK(send(other) == 0);

@@ -13,7 +13,8 @@ void for_each_pair(const std::function<void(const std::string&, const std::strin
                  .addresses = {parse_address("fe80::1").value()}});
   on("verbs:soft0?service=5001", "verbs:soft0?service=5002");
   on("verbs:soft0?service=5003&gather=no", "verbs:soft1?service=5004&gather=no");
-  on("verbs:ib0?service=5005", "verbs:ib0?service=5006");
+  on("verbs:soft0?service=5007&rc=always", "verbs:soft1?service=5008&rc=always");
+  on("verbs:ib0?service=5005&rc=always", "verbs:ib0?service=5006&rc=always");
 }
 
 }  // namespace urma::test

@@ -6,6 +6,7 @@ namespace urma::test {
 void for_each_pair(const std::function<void(const std::string&, const std::string&)>& on) {
   on("verbs:rxe0?service=5001", "verbs:rxe0?service=5002");
   on("verbs:rxe0?service=5003&gather=no", "verbs:rxe0?service=5004&gather=no");
+  on("verbs:rxe0?service=5005&rc=always", "verbs:rxe0?service=5006&rc=always");
 }
 
 }  // namespace urma::test

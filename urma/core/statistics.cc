@@ -39,6 +39,11 @@ constexpr Metric metrics[] = {
      "Slices that `copied` counts and that bypassed the caches, because their works are larger "
      "than the caches.",
      &S::copied_past_caches},
+    {"carried", "slices", total, own,
+     "Slices that RDMA adapters moved between registered segments by themselves, without a packet.",
+     &S::carried},
+    {"carried_bytes", "bytes", total, own, "Bytes of the slices that `carried` counts.",
+     &S::carried_bytes},
     {"past_caches_from", "bytes", now, own,
      "Works from this size on bypass the caches; no value if this was not measured, or is not "
      "faster.",

@@ -51,7 +51,7 @@ struct Readable {
 
 TEST_CASE("a device reads what is granted, and nothing else") {
   Readable it;
-  REQUIRE(it.memory.map(it.part(1000, 10'000)));
+  REQUIRE(it.memory.map(it.part(1000, 10'000), Rights::read));
   CHECK(it.device.mapped.size() == 3);
   CHECK_FALSE(it.has(1000, 1));
   it.memory.grant(it.part(1000, 10'000));
@@ -68,9 +68,9 @@ TEST_CASE("a device reads what is granted, and nothing else") {
 
 TEST_CASE("segments on the same pages share a mapping, until the last one is unmapped") {
   Readable it;
-  REQUIRE(it.memory.map(it.part(0, 8192)));
-  REQUIRE(it.memory.map(it.part(100, 200)));
-  REQUIRE(it.memory.map(it.part(0, 8192)));
+  REQUIRE(it.memory.map(it.part(0, 8192), Rights::read));
+  REQUIRE(it.memory.map(it.part(100, 200), Rights::read));
+  REQUIRE(it.memory.map(it.part(0, 8192), Rights::read));
   for (int i = 0; i < 2; ++i) it.memory.grant(it.part(0, 8192));
   it.memory.revoke(it.part(0, 8192));
   it.memory.unmap(it.part(0, 8192));
@@ -83,10 +83,10 @@ TEST_CASE("segments on the same pages share a mapping, until the last one is unm
 
 TEST_CASE("memory that the device cannot map is refused") {
   Readable it;
-  REQUIRE(it.memory.map(it.part(0, 4096)));
-  CHECK_FALSE(it.memory.map(it.part(100, 8192)));  // of which a part is mapped
+  REQUIRE(it.memory.map(it.part(0, 4096), Rights::read));
+  CHECK_FALSE(it.memory.map(it.part(100, 8192), Rights::read));  // of which a part is mapped
   it.device.most_ranges = 1;
-  CHECK_FALSE(it.memory.map(it.part(65536, 1)));
+  CHECK_FALSE(it.memory.map(it.part(65536, 1), Rights::read));
   it.memory.unmap(it.part(65536, 1));  // was never mapped
   CHECK(it.device.mapped.size() == 1);
 }
@@ -95,7 +95,7 @@ TEST_CASE("more segments than fit are copied from") {
   Readable it;
   size_t had = 0;
   for (size_t i = 0; i < 256; ++i) {
-    REQUIRE(it.memory.map(it.part(i * 4096, 4096)));
+    REQUIRE(it.memory.map(it.part(i * 4096, 4096), Rights::read));
     it.memory.grant(it.part(i * 4096, 4096));
     had += it.has(i * 4096, 4096) ? 1 : 0;
   }
@@ -109,7 +109,7 @@ TEST_CASE("whatever is mapped in the end is unmapped") {
   const Region region(1 << 16);
   {
     ReadableMemory memory(device);
-    REQUIRE(memory.map({region.data(), region.bytes()}));
+    REQUIRE(memory.map({region.data(), region.bytes()}, Rights::read));
   }
   CHECK(device.mapped.empty());
 }
@@ -118,7 +118,7 @@ TEST_CASE("a forked child leaves what is mapped to its parent") {
   MappingDevice device;
   const Region region(1 << 16);
   std::optional<ReadableMemory> memory(device);
-  REQUIRE(memory->map({region.data(), region.bytes()}));
+  REQUIRE(memory->map({region.data(), region.bytes()}, Rights::read));
   CHECK(survives([&] {
     memory.reset();
     if (device.ranges == 0) abort();

@@ -58,7 +58,7 @@ class RecordedMemory final : public drivers::SegmentMemory {
 // A device that records what it may no longer read.
 class RecordedReads final : public drivers::DeviceReads {
  public:
-  bool map(std::span<const std::byte>) override { return true; }
+  bool map(std::span<const std::byte>, Rights) override { return true; }
   void grant(std::span<const std::byte>) override {}
   void revoke(std::span<const std::byte> memory) override { revoked.push_back(memory.data()); }
   void unmap(std::span<const std::byte>) override {}

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "urma/core/handle.h"
+#include "wire/frame.h"
+
+namespace urma::drivers {
+
+// Access of a device to the memory of other devices of its kind, without packets of ours (RDMA). It
+// leads over a *pair* of ends, one at each device. The *active* end's device reads and writes the
+// memory of the *passive* end's process, as far as that has granted it (DeviceReads::grant). The
+// caller brings the two ends together. Used by the thread that runs the port; no function blocks:
+// what takes long is done meanwhile, and reported by `news`.
+class RemoteAccess {
+ public:
+  virtual ~RemoteAccess() = default;
+
+  // A description of an end for the other one. Only the driver understands it.
+  using Description = std::array<std::byte, 40>;
+
+  // Works with fewer bytes are better sent in packets.
+  virtual uint32_t least_bytes() const = 0;
+
+  // Begins to make an end. `opens`: a passive one. Returns an empty handle if there are as many as
+  // the device can have.
+  virtual Handle make(bool opens) = 0;
+  // Connects a new end to the other one.
+  virtual void connect(Handle end, const Description& other) = 0;
+  // Destroys an end, in whatever state it is. When `news` reports that it has stopped, everything
+  // that was begun at it has ended, and nothing is accessed over it any longer.
+  virtual void stop(Handle end) = 0;
+
+  struct News {
+    // made: `own` describes the end. failed: it cannot be made, connected or used any longer, and
+    // has to be stopped. stopped: it does not exist any more.
+    enum class What : uint8_t { made, connected, failed, stopped };
+    Handle end;
+    What what = What::failed;
+    Description own{};
+  };
+  // Writes news to the front of `out`, and returns how many.
+  virtual size_t news(std::span<News> out) = 0;
+
+  // A part of the memory of the other device's process.
+  struct There {
+    uint64_t address = 0;  // in that process
+    uint32_t key = 0;      // with which that device's process lets it be accessed
+  };
+  struct Task {
+    bool read = false;
+    std::span<const Piece> pieces{};  // of this process
+    uint32_t from = 0;                // where in the pieces it begins
+    uint32_t bytes = 0;
+    There there{};
+    uint32_t number = 0;  // the caller's
+  };
+  // Begins a transfer over a connected end. Returns false if there is no room, or if the device may
+  // not access the pieces.
+  virtual bool begin(Handle end, const Task& task) = 0;
+
+  struct Ended {
+    uint32_t number = 0;
+    bool done = false;  // otherwise it is not known how much of it was done
+  };
+  // Writes transfers that have ended to the front of `out`, and returns how many. The memory of
+  // this process is not accessed for them any longer.
+  virtual size_t ended(std::span<Ended> out) = 0;
+
+  // Memory of this process that other devices may access.
+  struct Opened {
+    uint64_t address = 0;
+    uint64_t bytes = 0;
+    uint32_t key = 0;
+  };
+  // Returns the granted memory that contains these bytes, if others may access it in this way. Any
+  // device that knows the key and has a pair to this one has access until DeviceReads::unmap
+  // returns, so the caller decides which peers are told.
+  virtual std::optional<Opened> opened(std::span<const std::byte> memory, bool write) const = 0;
+};
+
+}  // namespace urma::drivers

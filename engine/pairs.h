@@ -1,0 +1,41 @@
+#pragma once
+
+#include "engine/active_pairs.h"
+#include "engine/passive_pairs.h"
+
+namespace urma::engine {
+
+// Both kinds of pairs of a device (drivers/remote_access.h), and what the driver reports about
+// them. Called by the thread that runs the pass.
+class Pairs {
+ public:
+  struct Uses {
+    drivers::RemoteAccess& access;
+    LineJetty& lines;
+    transport::Channels& channels;
+    jetty::CarriedSlices& slices;
+    const memseg::SegmentTable& segments;
+    TokenJudge& judge;
+  };
+  explicit Pairs(const Uses& uses);
+  ~Pairs();
+  Pairs(const Pairs&) = delete;
+  Pairs& operator=(const Pairs&) = delete;
+
+  // Handles what the driver has to report, and what is due. Returns true if there was anything.
+  bool pass(Time now);
+  Time next_deadline() const { return std::min(active_.next_look(), look_at_); }
+  // Handles a line that has arrived. Returns false if it is not about pairs.
+  [[gnu::cold]] bool handle(PeerId from, std::string_view line, Time now);
+
+ private:
+  static constexpr Duration between_looks = std::chrono::milliseconds(100);
+
+  drivers::RemoteAccess& access_;
+  jetty::CarriedSlices& slices_;
+  ActivePairs active_;
+  PassivePairs passive_;
+  Time look_at_ = never;
+};
+
+}  // namespace urma::engine

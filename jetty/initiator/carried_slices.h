@@ -1,0 +1,63 @@
+#pragma once
+
+#include "base/slab.h"
+#include "jetty/carrier.h"
+#include "jetty/initiator/open_works.h"
+
+namespace urma::jetty {
+
+// The slices that a device carries by itself, without packets. They have no TASSN. A slice that the
+// device could not carry may nevertheless have been executed, or still be on its way: its work
+// begins again in packets once nothing of it can arrive any more, because writes and reads may be
+// repeated as long as the work has not ended. The Initiator owns it; only the thread that runs the
+// engine calls it.
+class CarriedSlices {
+ public:
+  CarriedSlices(uint32_t capacity, const InitiatorCommon& common, Flows& flows, OpenWorks& works);
+
+  // With null, nothing is carried.
+  void set_carrier(Carrier* carrier) { carrier_ = carrier; }
+
+  // none: the slice is to be sent in packets. full: the flow has enough slices at the device; the
+  // end of one activates it.
+  enum class Begun : uint8_t { none, full, begun };
+  // Begins to carry the next slice of a work, `bytes` long.
+  Begun begin(Flow& flow, Jetty& jetty, uint16_t lease, uint32_t bytes, Time now) {
+    return carrier_ != nullptr ? begin_at_device(flow, jetty, lease, bytes, now) : Begun::none;
+  }
+
+  // The device accesses no memory for this slice any longer. `done`: all of it was carried.
+  void ended(uint32_t slice, bool done, Time now);
+  // Nothing that the device began to carry to this peer before can arrive any more.
+  void fenced(PeerId peer, Time now);
+
+  // Ends the slices of cancelled works of this Jetty: immediately, or when the device can be
+  // stopped.
+  void end_cancelled(Jetty& jetty, Time now);
+  // The peer is over or cannot be reached: nothing is sent to it again.
+  void peer_lost(PeerId peer, Time now);
+
+ private:
+  static constexpr uint32_t most_of_flow = 16;
+
+  struct Carried {
+    uint32_t flow;
+    uint32_t bytes;
+    uint16_t berth;
+    bool failed = false;    // the device has given it up; it may still arrive
+    bool given_up = false;  // it is not sent again
+  };
+
+  Begun begin_at_device(Flow& flow, Jetty& jetty, uint16_t lease, uint32_t bytes, Time now);
+  void end(Carried& slice, Status status, Time now);
+  template <class Function>
+  void for_each_to(PeerId peer, Function&& function);
+
+  InitiatorCounters& counters_;
+  Flows& flows_;
+  OpenWorks& works_;
+  Carrier* carrier_ = nullptr;
+  Slab<Carried> slices_;
+};
+
+}  // namespace urma::jetty
