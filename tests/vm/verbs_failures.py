@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Two processes reach each other over the adapter of one machine, and survive what happens to them:
-verbs_failures.py PEER KILLS [removal] [link]
+verbs_failures.py PEER RC KILLS [removal] [link]
 
-Each of them is killed KILLS times; the adapter is removed; its link goes down and up.
+Each of them is killed KILLS times; the adapter is removed; its link goes down and up. RC: whether
+adapters move data by themselves (never, auto, always).
 """
 
 import os
@@ -14,7 +15,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "drivers"))
 from peers import Process, disturbed
 
-PEER, KILLS, OTHERS = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+PEER, RC, KILLS, OTHERS = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:]
 SERVER = "10.2.0.1"
 WIRE = os.environ["BED_WIRE"]
 
@@ -24,7 +25,8 @@ def run(words):
 
 
 def start(end):
-    words = ["verbs:rxe0", "serve"] if end == 0 else ["verbs:rxe0?service=4793", "write", SERVER]
+    own = f"verbs:rxe0?rc={RC}"
+    words = [own, "serve"] if end == 0 else [own + "&service=4793", "write", SERVER]
     process = Process(PEER, *words)
     process.await_line("ready")
     return process
