@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -90,6 +91,11 @@ std::string printable(std::string_view text) {
     text.remove_prefix(bytes);
   }
   return out;
+}
+
+size_t terminal_columns(int descriptor) {
+  winsize size{};
+  return isatty(descriptor) == 1 && ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 void print_error(std::string_view line) { write_all(STDERR_FILENO, std::string(line) + "\n"); }

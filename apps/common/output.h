@@ -20,6 +20,9 @@ void print(std::string_view text, std::string_view what = "output");
 // Prints one object and an end of line, like `print`.
 void print_json(const nlohmann::json& whole);
 
+// Returns how many columns the terminal at this descriptor has, or 0 if there is no terminal.
+size_t terminal_columns(int descriptor);
+
 // Text of a user or of another process, made safe for a terminal: it has a `?` in place of each
 // control character (C0, DEL, C1), each character that changes the direction of text, and each byte
 // that is not UTF-8.

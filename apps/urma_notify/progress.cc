@@ -1,7 +1,6 @@
 #include "apps/urma_notify/progress.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,9 +30,8 @@ std::string time_text(double seconds) {
 }
 
 int columns() {
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-  return size.ws_col;
+  const size_t found = apps::terminal_columns(STDERR_FILENO);
+  return found > 0 ? static_cast<int>(found) : 80;
 }
 
 }  // namespace

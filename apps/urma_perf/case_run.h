@@ -31,6 +31,13 @@ struct Schedule {
       UINT64_MAX;  // messages of all threads; a round ends at the time or at this count
   Progress* progress = nullptr;  // where the loops report their progress; may be null
   bool profile = false;          // the device times its stages
+  // Which row of how many this is, and how long the rows after it take, for the live line.
+  size_t row = 0;
+  size_t rows = 0;
+  int64_t later_rows_time = 0;
+
+  // How long a row takes, if no round is repeated.
+  int64_t row_time() const { return warm_up + rounds * (round_time + limit_time); }
 };
 
 // One case at the client. It is set up by the constructor and ended by the destructor.

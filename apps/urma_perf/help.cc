@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view first_screen =
     R"(urma_perf - measures works and lanes between two processes, and checks their bytes
 
-  urma_perf --self                                 both sides here: shared memory, networks; 30 s
+  urma_perf --self [--short]                       both sides here: memory, networks; 30 s, or 12
   urma_perf --self write_imm_lat --limit           one test, beside the limit of the same path
   urma_perf --self write_bw --size 64,4K,1M        several sizes
   urma_perf --self read_bw --sweep --limit         8 bytes to 4M, 20 rows
@@ -84,6 +84,8 @@ Other options
                        ADDRESS:PORT. Without --device a server is in the window and at all
                        addresses of its host. Either side may start first: a client waits 2 s for
                        its server
+  --short              with --self: only the main measurement's ten rows that say most
+  --wide               all columns; otherwise as many as fit into the terminal, or 80 characters
   -v, --verbose        print what was chosen, and each round
   --version
 
@@ -96,15 +98,17 @@ Columns
                    as many as 16K hold, 64 at most, are timed together, and each counts as their
                    mean: p90 ... max are of such means. A lane needs mapped memory; with --threads
                    each thread has a lane, up to 8
-  msg/s, GB/s      completed works of all threads per second (round trips of send_lat and
-                   write_imm_lat); 10^9 bytes; median of the rounds. lane_*: calls per second of
+  msg/s            completed works of all threads per second (round trips of send_lat and
+                   write_imm_lat); GB/s: 10^9 bytes of them, Gbit/s: 10^9 bits; <.001 is less than
+                   0.001; median of the rounds. lane_*: calls per second of
                    the time in calls, which does not include checking the bytes
-  #wrong           messages with wrong bytes, lost or notified twice. If not 0, the exit code is 4
+  wrong            messages with wrong bytes, lost or notified twice. If not 0, the exit code is 4
   retx, RNR, dup   packets sent again, "receiver not ready" answers, packets that came twice, of
                    both sides. --json has all counters
   limit, x limit   the limit: the same two processes without this library; and the median over the
-                   rounds of how many times slower works are (least..most). Receivers read the
-                   bytes, unless --no-verify. In brackets: measured on the clean network
+                   rounds of how many times slower works are (from..to: the least and the most).
+                   Receivers read the bytes, unless --no-verify. In brackets: measured on the clean
+                   network
   limit by         the loop that measured the limit. Devices on udp: bare sockets
     udp ping-pong    one datagram there and back (GSO trains above 65000 bytes), both spin
     udp wake         the same, asleep in poll

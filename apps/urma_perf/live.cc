@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "apps/urma_perf/machine.h"
 #include "apps/urma_perf/table.h"
 
@@ -18,12 +20,12 @@ int find_terminal() {
 
 }  // namespace
 
-Live::Live(bool shown, const Case& what, const std::string& device, uint32_t threads,
+Live::Live(bool shown, const Case& what, const std::string& device, const Schedule& schedule,
            std::function<std::string()> news)
     : terminal_(shown ? find_terminal() : -1),
       what_(what),
       device_(device),
-      threads_(threads),
+      schedule_(schedule),
       news_(std::move(news)) {
   if (terminal_ >= 0) thread_ = std::thread([this] { run(); });
 }
@@ -54,12 +56,22 @@ void Live::run() {
   show("");
 }
 
+// Returns "row 5 of 30, 14 s left: ", if there are several rows and they end at a time.
+std::string Live::place(int64_t since) const {
+  constexpr double longest = 24 * 3600;
+  if (schedule_.rows < 2) return "";
+  const int64_t own = std::max<int64_t>(schedule_.row_time() - since, 0);
+  const double left = seconds(own + schedule_.later_rows_time);
+  const std::string row = fmt::format("row {} of {}", schedule_.row, schedule_.rows);
+  return left > longest ? row + ": " : fmt::format("{}, {:.0f} s left: ", row, left);
+}
+
 // Describes the part of the last second in which the limit did not run.
 std::string Live::line(uint64_t messages, int64_t time, int64_t since) const {
-  std::string text = fmt::format("{} {} {}: {:.0f} s", what_.test->name, device_,
+  std::string text = fmt::format("{}{} {} {}: {:.0f} s", place(since), what_.test->name, device_,
                                  size_text(what_.bytes), seconds(since));
   if (messages == 0 || time <= 0) return text;
-  const double rate = static_cast<double>(messages) / seconds(time) * threads_;
+  const double rate = static_cast<double>(messages) / seconds(time) * schedule_.threads;
   return text + fmt::format(", {} msg/s, {} GB/s", rate_text(rate),
                             three_digits(rate * static_cast<double>(what_.bytes) / 1e9));
 }

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "apps/urma_perf/case.h"
+#include "apps/urma_perf/case_run.h"
 #include "apps/urma_perf/progress.h"
 
 namespace urma::apps::perf {
@@ -15,9 +16,8 @@ namespace urma::apps::perf {
 // It has its own thread, because terminals are slow.
 class Live {
  public:
-  // `shown`: if there is a terminal. `threads`: number of measuring threads. `news`: returns what
-  // else to print now.
-  Live(bool shown, const Case& what, const std::string& device, uint32_t threads,
+  // `shown`: if there is a terminal. `news`: returns what else to print now.
+  Live(bool shown, const Case& what, const std::string& device, const Schedule& schedule,
        std::function<std::string()> news);
   ~Live();
   Live(const Live&) = delete;
@@ -28,12 +28,13 @@ class Live {
  private:
   void run();
   std::string line(uint64_t messages, int64_t time, int64_t since) const;
+  std::string place(int64_t since) const;
   void show(const std::string& text) const;
 
   const int terminal_;
   const Case what_;
   const std::string device_;
-  const uint32_t threads_;
+  const Schedule schedule_;
   const std::function<std::string()> news_;
   Progress progress_;
   std::mutex mutex_;

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -22,11 +23,17 @@
 namespace urma::apps::perf {
 namespace {
 
+// Returns how many characters a line of the table may have.
+size_t table_width(const Options& options) {
+  constexpr size_t usual = 80;
+  return options.wide ? SIZE_MAX : std::max(usual, terminal_columns(STDOUT_FILENO));
+}
+
 // Collects the results and prints them: a table for people, JSON for programs.
 class Output {
  public:
-  Output(const Options& options, size_t device_width, bool limit)
-      : options_(options), table_(stdout, device_width, limit) {
+  Output(const Options& options, bool limit)
+      : options_(options), table_(stdout, table_width(options), limit) {
     if (!options.json_file.empty()) file_.emplace(options.json_file);
   }
 
@@ -80,9 +87,7 @@ class Output {
 Exit run_here(const Options& options) {
   const bool job = options.mode == Options::Mode::main_job;
   const std::vector<SelfRun> runs = job ? main_job(options) : one_test(options);
-  size_t width = 0;
-  for (const SelfRun& run : runs) width = std::max(width, run.device.size());
-  Output output(options, width, job || options.limit);
+  Output output(options, job || options.limit);
   run_self(options, runs,
            [&](const Client& client, Result&& result) { output.add(client, result); });
   return output.finish();
@@ -90,10 +95,16 @@ Exit run_here(const Options& options) {
 
 Exit run_there(const Options& options) {
   Client client(options, options.device, options.host, processors());
-  Output output(options, client.device().size(), options.limit);
-  for (const Case& what : options.cases()) {
+  Output output(options, options.limit);
+  const std::vector<Case> cases = options.cases();
+  Schedule schedule = schedule_for(options);
+  schedule.rows = cases.size();
+  for (const Case& what : cases) {
     if (interrupted()) break;
-    output.add(client, client.run(what, schedule_for(options)));
+    ++schedule.row;
+    schedule.later_rows_time =
+        static_cast<int64_t>(schedule.rows - schedule.row) * schedule.row_time();
+    output.add(client, client.run(what, schedule));
   }
   return output.finish();
 }

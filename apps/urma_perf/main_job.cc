@@ -27,6 +27,7 @@ struct JobRow {
 
 constexpr uint64_t one_word[] = {8};
 constexpr uint64_t one_line[] = {8, 64};
+constexpr uint64_t one_short_line[] = {64};
 constexpr uint64_t slice_and_more[] = {64 << 10, 1 << 20};
 constexpr uint64_t six_sizes[] = {64, 512, 4 << 10, 64 << 10, 256 << 10, 1 << 20};
 
@@ -39,8 +40,10 @@ std::vector<JobRow> window_rows(const std::string& window) {
   };
 }
 
+std::string lossy_as(const std::string& clean) { return "fault(loss=5%,seed=7):" + clean; }
+
 std::vector<JobRow> network_rows(const std::string& clean) {
-  const std::string lossy = "fault(loss=5%,seed=7):" + clean;
+  const std::string lossy = lossy_as(clean);
   return {
       {clean, "write_imm_lat", six_sizes},
       {clean, "write_bw", six_sizes},
@@ -49,13 +52,34 @@ std::vector<JobRow> network_rows(const std::string& clean) {
   };
 }
 
-std::vector<JobRow> job_rows(const std::string& named) {
+// The ten rows that say most.
+std::vector<JobRow> short_window_rows(const std::string& window) {
+  return {
+      {window, "send_lat", one_word},
+      {window, "write_imm_lat", one_short_line},
+      {window, "write_bw", slice_and_more},
+  };
+}
+
+std::vector<JobRow> short_network_rows(const std::string& clean) {
+  const std::string lossy = lossy_as(clean);
+  return {
+      {clean, "write_imm_lat", one_short_line},
+      {clean, "write_bw", slice_and_more},
+      {lossy, "write_imm_lat", one_short_line, false},
+      {lossy, "write_bw", slice_and_more, false},
+  };
+}
+
+std::vector<JobRow> job_rows(const Options& options) {
+  const auto window = options.brief ? short_window_rows : window_rows;
+  const auto network = options.brief ? short_network_rows : network_rows;
+  const std::string& named = options.device;
   if (!named.empty()) {
-    const bool window = limit_kind(named) == LimitKind::shared_memory;
-    return window ? window_rows(named) : network_rows(named);
+    return limit_kind(named) == LimitKind::shared_memory ? window(named) : network(named);
   }
-  std::vector<JobRow> rows = window_rows(std::string(default_device));
-  for (JobRow& row : network_rows("udp:")) rows.push_back(std::move(row));
+  std::vector<JobRow> rows = window(std::string(default_device));
+  for (JobRow& row : network("udp:")) rows.push_back(std::move(row));
   return rows;
 }
 
@@ -79,8 +103,7 @@ Schedule without_limit(const Options& options) {
 }
 
 int64_t time_for(const SelfRun& run) {
-  const Schedule& one = run.schedule;
-  return static_cast<int64_t>(run.cases.size()) * one.rounds * (one.round_time + one.limit_time);
+  return static_cast<int64_t>(run.cases.size()) * run.schedule.row_time();
 }
 
 // Adapts the time to the number of rows: all rows take some 18 s, plus a few for warm-up and
@@ -153,7 +176,7 @@ bool lends(const Result& measured, const Result& to) {
 
 std::vector<SelfRun> main_job(const Options& options) {
   std::vector<SelfRun> runs;
-  for (const JobRow& row : job_rows(options.device)) {
+  for (const JobRow& row : job_rows(options)) {
     if (runs.empty() || runs.back().device != row.device) {
       runs.push_back({.device = row.device,
                       .peer_device = peer_of(options, row.device),
@@ -191,13 +214,25 @@ void run_self(const Options& options, const std::vector<SelfRun>& runs,
     pin(ours.front());
   }
   std::vector<Result> limits;
+  size_t row = 0;
+  size_t rows = 0;
+  int64_t left = 0;
+  for (const SelfRun& run : runs) {
+    rows += run.cases.size();
+    left += time_for(run);
+  }
   for (const SelfRun& run : runs) {
     if (interrupted()) return;
     const ChildServer server(options, run.peer_device, several ? theirs : -1);
     Client client = make_client(options, run, server.at(), several ? ours : std::vector<int>{});
+    Schedule schedule = run.schedule;
     for (const Case& what : run.cases) {
       if (interrupted()) return;
-      Result result = client.run(what, run.schedule);
+      left -= schedule.row_time();
+      schedule.row = ++row;
+      schedule.rows = rows;
+      schedule.later_rows_time = left;
+      Result result = client.run(what, schedule);
       for (const Result& other : limits) {
         if (!what.limit && lends(other, result)) result.borrow_limit(other);
       }

@@ -71,6 +71,8 @@ void add_options(CommandLine& line, Options& options, GivenWords& words) {
   line.flag("--limit", options.limit);
   line.flag("--profile", options.profile);
   line.flag("--summed", options.summed);
+  line.flag("--wide", options.wide);
+  line.flag("--short", options.brief);
   line.flag("--json", options.json);
   line.text("--json-file", options.json_file);
   line.flag("-v,--verbose", options.verbose);
@@ -170,6 +172,9 @@ void refuse_others(const CommandLine& line, const Options& options) {
         "--churn: only reg revokes memory while another device writes there. Fix: run urma_perf "
         "reg "
         "--self --churn N, or leave --churn out");
+  }
+  if (options.brief && options.mode != Mode::main_job) {
+    usage("--short: only the main measurement has a short form. Fix: urma_perf --self --short");
   }
   refuse_options_of_tests(line, options);
   const bool server = options.mode == Mode::server;

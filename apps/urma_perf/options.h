@@ -51,6 +51,8 @@ struct Options {
   uint32_t rounds = 5;     // parts in which each size is measured, with the limit between them
   uint64_t seed = 1;       // of the bytes that are sent
   bool profile = false;    // also measures how long each stage of a work takes
+  bool wide = false;       // all columns of the table
+  bool brief = false;      // only the main job's ten rows that say most (--short)
   bool json = false;       // results on stdout are one JSON object
   std::string json_file;   // also gets this object; empty: none
   bool verbose = false;    // prints what was chosen, and each round

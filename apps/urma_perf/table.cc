@@ -2,27 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <string>
 
 namespace urma::apps::perf {
 namespace {
-
-std::string limit_text(const Result& result) {
-  const auto limit = result.limit();
-  if (!limit) return "-";
-  const std::string unit = result.limit_unit();
-  std::string text = unit == "us"                    ? three_digits(*limit) + " us"
-                     : unit == "messages_per_second" ? rate_text(*limit) + "/s"
-                                                     : three_digits(*limit / 1e9) + " GB/s";
-  return result.limit_of_clean_network ? "(" + text + ")" : text;
-}
-
-std::string times_text(const Result& result) {
-  if (!result.limit()) return "-";
-  return fmt::format("{} ({}..{})", three_digits(result.times_limit()),
-                     three_digits(result.least_times_limit()),
-                     three_digits(result.most_times_limit()));
-}
 
 void print_stage(std::FILE* out, const StageRow& row, uint64_t works) {
   if (row.times == 0 && row.total_ns == 0) return;
@@ -55,45 +38,28 @@ uint64_t counter(const Result& result, const char* name) {
 
 }  // namespace
 
-std::string three_digits(double value) {
-  if (!(value > 0)) return "0";
-  const int before_point = static_cast<int>(std::floor(std::log10(value))) + 1;
-  return fmt::format("{:.{}f}", value, std::max(0, 3 - before_point));
-}
-
-std::string rate_text(double per_second) {
-  if (per_second >= 1e6) return three_digits(per_second / 1e6) + "M";
-  if (per_second >= 1e3) return three_digits(per_second / 1e3) + "k";
-  return three_digits(per_second);
-}
-
 void Table::header() {
-  fmt::print(out_,
-             "{:<15} {:<{}} {:>5} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>6} {:>6} {:>5} "
-             "{:>6}",
-             "test", "device", device_width_, "size", "p50 us", "p90", "p99", "p99.9", "max",
-             "msg/s", "GB/s", "#wrong", "retx", "RNR", "dup");
-  if (limit_) fmt::print(out_, " {:>11} {:>19} {:<18}", "limit", "x limit", "limit by");
-  fmt::print(out_, " {:>6}\n", "wait");
+  columns_ = columns_for(width_, limit_);
+  print([](const Column& one) { return std::string(one.title); });
+}
+
+// Prints a line with the text of each column.
+template <class Text>
+void Table::print(Text&& text) {
+  std::string line;
+  for (const Column* one : columns_) {
+    if (!line.empty()) line += ' ';
+    line += one->left ? fmt::format("{:<{}}", text(*one), one->width)
+                      : fmt::format("{:>{}}", text(*one), one->width);
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  fmt::print(out_, "{}\n", line);
   std::fflush(out_);
 }
 
 void Table::row(const Result& result) {
-  fmt::print(out_,
-             "{:<15} {:<{}} {:>5} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>6} {:>6} {:>5} "
-             "{:>6}",
-             result.what.test->name, result.device, device_width_, size_text(result.what.bytes),
-             three_digits(result.us(0.5)), three_digits(result.us(0.9)),
-             three_digits(result.us(0.99)), three_digits(result.us(0.999)),
-             three_digits(result.max_us()), rate_text(result.messages_per_second()),
-             three_digits(result.bytes_per_second() / 1e9), result.verdict.wrong,
-             counter(result, "retransmitted"), counter(result, "receiver_not_ready"),
-             counter(result, "duplicates"));
-  if (limit_) {
-    fmt::print(out_, " {:>11} {:>19} {:<18}", limit_text(result), times_text(result),
-               result.limit_pattern);
-  }
-  fmt::print(out_, " {:>5.1f}%\n", result.waited_percent());
+  if (result.device != device_) fmt::print(out_, "on {}\n", device_ = result.device);
+  print([&](const Column& one) { return one.text(result); });
   if (result.what.ordering.unreliable()) {
     fmt::print(out_, "  {:.2f} % of the messages were lost\n", result.lost_percent());
   }
@@ -120,16 +86,20 @@ void Table::row(const Result& result) {
 }
 
 void Table::footer() {
+  if (limit_ && rows_ > 0) {
+    fmt::print(out_,
+               "limit: what the same two processes reach without liburma. x limit: how many\n"
+               "times longer it takes with liburma, or how many times less it carries.\n");
+  }
   if (discarded_ > 0) {
     fmt::print(out_,
-               "{} rounds were discarded and repeated, as far as there was time, because they "
-               "waited for a "
-               "processor more than {} % of theirs.\n",
+               "{} rounds waited for a processor more than {} % of their time. They were\n"
+               "discarded, and repeated as far as there was time.\n",
                discarded_, most_waited_percent);
   }
   if (waited_ > 0) {
     fmt::print(out_,
-               "{} of {} rows waited for a processor more than {} % of their time: this "
+               "{} of {} rows waited for a processor more than {} % of their time: this\n"
                "machine is busy, and they mean little.\n",
                waited_, rows_, most_waited_percent);
   }

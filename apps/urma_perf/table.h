@@ -3,16 +3,15 @@
 #include <cstdio>
 #include <string>
 
-#include "apps/urma_perf/result.h"
+#include "apps/urma_perf/columns.h"
 
 namespace urma::apps::perf {
 
 // The table of results for people. Rows appear as they are measured.
 class Table {
  public:
-  // `device_width` is that of the longest device string.
-  Table(std::FILE* out, size_t device_width, bool limit)
-      : out_(out), device_width_(device_width), limit_(limit) {}
+  // `width`: that of the screen; SIZE_MAX shows all columns. `limit`: some row has a limit.
+  Table(std::FILE* out, size_t width, bool limit) : out_(out), width_(width), limit_(limit) {}
 
   void header();
   void row(const Result& result);
@@ -20,18 +19,18 @@ class Table {
   void footer();
 
  private:
+  template <class Text>
+  void print(Text&& text);
+
   std::FILE* out_;
-  size_t device_width_;
+  size_t width_;
   bool limit_;
+  std::vector<const Column*> columns_;
+  std::string device_;  // of the last row
   size_t rows_ = 0;
   size_t waited_ = 0;     // rows that waited too long for a processor
   size_t discarded_ = 0;  // rounds that were discarded for the same reason
   Verdict verdict_;
 };
-
-// Formats a number with three significant digits: "0.0123", "2.04", "11.7", "1523".
-std::string three_digits(double value);
-// Formats a number like "987", "235k", "1.42M".
-std::string rate_text(double per_second);
 
 }  // namespace urma::apps::perf

@@ -675,6 +675,33 @@ def test_line_on_a_terminal():
         assert "\x1b" not in done.stdout
 
 
+def test_main_job_in_short():
+    """Ten rows within 80 columns, which are wider with --wide and on a wide terminal."""
+    done = run("--self", "--short")
+    assert done.returncode == 0, done
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80, done.stdout
+    rows = [line for line in lines if line.startswith(("send_", "write_"))]
+    assert len(rows) == 10 and all(row.split()[7] == "0" for row in rows), done.stdout
+    assert [line for line in lines if line.startswith("on ")] == [
+        "on cxl:", "on udp:", "on fault(loss=5%,seed=7):udp:"], done.stdout
+    one = ("--self", "send_lat", "--count", "100", "--rounds", "1", "--limit")
+    wide = run(*one, "--wide").stdout.splitlines()[0]
+    assert "limit by" in wide and "p99.9" in wide, wide
+    assert "p99.9" not in run(*one).stdout.splitlines()[0]
+
+
+def test_progress_over_all_rows():
+    ours, theirs = pty.openpty()
+    subprocess.run(command("--self", "send_lat", "--size", "8,64", "--seconds", "1.5", "--rounds",
+                           "1"), stdout=subprocess.PIPE, stderr=theirs, timeout=60, check=True)
+    os.close(theirs)
+    shown = shown_on(ours)
+    for row in (b"row 1 of 2, ", b"row 2 of 2, "):
+        assert row in shown, shown
+    assert b" s left: send_lat cxl: 8: 1 s, " in shown, shown
+
+
 def test_help_is_one_screen():
     done = run("--help")
     assert done.returncode == 0
