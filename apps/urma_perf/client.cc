@@ -73,7 +73,8 @@ Result Client::run(const Case& what, const Schedule& schedule) {
 }
 
 Result Client::measure(const Case& what, Schedule& schedule) {
-  Live live(!options_.json, what, device_text_, schedule, [this] { return news(); });
+  Live live(options_.form == Options::Form::table, what, device_text_, schedule,
+            [this] { return news(); });
   schedule.progress = live.progress();
   CaseRun run(link_, device_, what, schedule);
   if (what.test->lane && !run.mapped()) {

@@ -58,6 +58,7 @@ nlohmann::json environment(const std::vector<std::string>& command) {
       {"rmem_max", first_line("/proc/sys/net/core/rmem_max", "unknown")},
       {"compiler", fmt::format("g++ {}", __VERSION__)},
       {"library_version", library_version()},
+      {"commit", URMA_COMMIT},
       {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
       {"command", fmt::format("{}", fmt::join(command, " "))},
   };

@@ -17,15 +17,15 @@ constexpr std::string_view first_screen =
   urma_perf --self read_bw --sweep --limit         8 bytes to 4M, 20 rows
   urma_perf reg --self                             the time to register and to revoke memory
   urma_perf server                                 between two programs, or machines: one side
-  urma_perf read_lat 10.0.0.5 --json > read.json   the other side; without a host: this host
+  urma_perf 10.0.0.5                               the other side: latency, bandwidth; 12 s
+  urma_perf read_lat 10.0.0.5 --json > read.json   one test; without a host: this host
 
 Tests: {}
 
   --self             run both sides on this host, as two processes on two processors
   --size LIST        bytes of a message: 64 or 4K,64K,1M     (64 for _lat, 64K for _bw)
   --sweep            sizes 8, 16, 32 ... 4M (sends: 64K), each for a second
-  --seconds S        how long each size is measured          (2)
-  --count N          the number of messages of each size, instead of a time
+  --seconds S        how long each size is measured, or --count N, the number of its messages (2)
   --depth D          _bw: works outstanding for each Jetty   (as many as 4 MiB hold, 4 to 128)
   --jetties N        Jetties on each side                    (one for each thread)
   --threads N        threads of the client (with engines=N in --device, an engine each) (1)
@@ -35,7 +35,7 @@ Tests: {}
   --limit            also measure bare sockets or memory, in turns, and print the ratio
   --private          use each process's own memory: nothing is mapped, all works are sent as packets
   --no-verify        do not check the bytes
-  --json             one JSON object on stdout instead of the table
+  --json, --csv      one JSON object, or lines of values, on stdout instead of the table
 
 More: urma_perf --help-all
 )";
@@ -76,7 +76,12 @@ Other options
   --churn N            reg: register, rotate and revoke memory N times a second, while another
                        device writes to it
   --seed N             the seed of the bytes (1)
+  --count N            the number of messages of each size, instead of a time
   --json-file FILE     write the JSON object to a file, completely or not at all
+  --json-stream        print a JSON object for each result as soon as it is measured
+  --csv                print a line of values for each result, below a line of names
+  --fail-if CONDITION  exit with 3 if a result meets this: a number that --json prints, one of
+                       < <= > >=, and a bound, such as 'p99_us>5'. It may be given several times
   --cpu N              bind this process to processor N
   --once               server: end after the first client
   HOST                 localhost (default: this user's server on this host, in the window; with
@@ -88,6 +93,14 @@ Other options
   --wide               all columns; otherwise as many as fit into the terminal, or 80 characters
   -v, --verbose        print what was chosen, and each round
   --version
+
+Beside the tests
+  urma_perf HOST       the main measurement between two machines (urma_perf main HOST, if the name
+                       has neither a dot nor a colon): latency and bandwidth of each kind of work
+  urma_perf compare A.json B.json
+                       how results in two files of --json-file differ, for each test, device and
+                       size that both have: p50 of _lat, msg/s of _bw, and their ratio. "same"
+                       means that the rounds of the two overlap
 
 Columns
   p50 ... max us   _lat of reads and writes: from post to completion. send_lat, write_imm_lat: half

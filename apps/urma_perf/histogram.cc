@@ -49,4 +49,29 @@ uint64_t Histogram::percentile(double part) const {
   return max_;
 }
 
+template <class Function>
+double Histogram::sum(Function&& of) const {
+  double out = 0;
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    if (counts_[i] == 0) continue;
+    const auto low = static_cast<double>(lower_edge(i));
+    const double width =
+        i + 1 < counts_.size() ? static_cast<double>(lower_edge(i + 1)) - low - 1 : 0;
+    out += static_cast<double>(counts_[i]) * of(low + width / 2);
+  }
+  return out;
+}
+
+double Histogram::mean() const {
+  if (count_ == 0) return 0;
+  return sum([](double value) { return value; }) / static_cast<double>(count_);
+}
+
+double Histogram::deviation() const {
+  if (count_ == 0) return 0;
+  const double middle = mean();
+  const double squares = sum([&](double value) { return (value - middle) * (value - middle); });
+  return std::sqrt(squares / static_cast<double>(count_));
+}
+
 }  // namespace urma::apps::perf

@@ -27,6 +27,9 @@ class Histogram {
   // Returns the middle of the bucket that contains this percentile (0 to 1) of the values; 0 if
   // there are none.
   uint64_t percentile(double part) const;
+  // Return the mean and the standard deviation, of the middles of buckets; 0 if there is no value.
+  double mean() const;
+  double deviation() const;
 
   static size_t bucket(uint64_t value);
   // Returns the smallest value of a bucket.
@@ -34,6 +37,10 @@ class Histogram {
 
  private:
   static constexpr unsigned sub_bits = 7;
+
+  // Returns the sum of `of` for the middle of each bucket, as often as it was recorded.
+  template <class Function>
+  double sum(Function&& of) const;
 
   std::vector<uint64_t> counts_;
   uint64_t count_ = 0;

@@ -194,6 +194,20 @@ std::vector<SelfRun> main_job(const Options& options) {
   return runs;
 }
 
+std::vector<Case> main_cases(const Options& options) {
+  constexpr std::pair<std::string_view, uint64_t> rows[] = {
+      {"write_imm_lat", 64},  {"send_lat", 64},      {"read_lat", 64},
+      {"write_bw", 64 << 10}, {"read_bw", 64 << 10}, {"send_bw", 64}};
+  std::vector<Case> cases;
+  for (const auto& [test, bytes] : rows) {
+    Options each = options;
+    each.test = find_test(test);
+    each.limit = true;
+    cases.push_back(each.case_for(bytes));
+  }
+  return cases;
+}
+
 std::vector<SelfRun> one_test(const Options& options) {
   SelfRun run{.device = options.device.empty() ? std::string(default_device) : options.device,
               .peer_device = options.peer_device,

@@ -20,6 +20,9 @@ struct SelfRun {
 // of the clean one.
 std::vector<SelfRun> main_job(const Options& options);
 
+// Returns the cases of urma_perf HOST: latency and bandwidth of each kind of work, in ten seconds.
+std::vector<Case> main_cases(const Options& options);
+
 // Returns the runs of --self TEST.
 std::vector<SelfRun> one_test(const Options& options);
 

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <sstream>
+
 #include "apps/common/command_line.h"
 #include "apps/common/failure.h"
+#include "apps/common/near_names.h"
 #include "apps/common/servers.h"
 #include "apps/urma_perf/budget.h"
 
@@ -16,6 +19,12 @@ using Asked = CommandLine::Asked;
 struct GivenWords {
   std::string what;
   std::array<bool, threads_modes.size()> modes{};
+  std::string host;  // or the first file of a comparison
+  std::string file;
+  std::vector<std::string> thresholds;
+  bool json = false;
+  bool json_stream = false;
+  bool csv = false;
   bool no_verify = false;
   bool budget = false;
 };
@@ -41,7 +50,7 @@ void add_options(CommandLine& line, Options& options, GivenWords& words) {
   line.two_screens();
   line.flag("--budget", words.budget);
   line.text("what", words.what);
-  line.value("host", options.host, Host{});
+  line.text("host", words.host);
   line.flag("--self", options.self);
   line.value("--size", options.sizes, ListOf{Bytes{max_write_bytes}});
   line.flag("--sweep", options.sweep);
@@ -73,7 +82,11 @@ void add_options(CommandLine& line, Options& options, GivenWords& words) {
   line.flag("--summed", options.summed);
   line.flag("--wide", options.wide);
   line.flag("--short", options.brief);
-  line.flag("--json", options.json);
+  line.flag("--json", words.json);
+  line.flag("--json-stream", words.json_stream);
+  line.flag("--csv", words.csv);
+  line.texts("--fail-if", words.thresholds);
+  line.text("file", words.file);
   line.text("--json-file", options.json_file);
   line.flag("-v,--verbose", options.verbose);
   line.flag("--once", options.once);
@@ -82,9 +95,44 @@ void add_options(CommandLine& line, Options& options, GivenWords& words) {
   line.value("--speaks", options.speaks, WholeNumber{0, INT32_MAX});
 }
 
+void choose_comparison(const GivenWords& words, Options& options) {
+  options.mode = Options::Mode::comparison;
+  if (words.host.empty() || words.file.empty()) {
+    usage("compare needs two files. Fix: urma_perf compare before.json after.json");
+  }
+  options.before = words.host;
+  options.after = words.file;
+}
+
+void choose_host(const GivenWords& words, Options& options) {
+  if (!words.file.empty()) {
+    usage(fmt::format("\"{}\" is one word too many. Fix: see urma_perf --help", words.file));
+  }
+  if (words.host.empty()) return;
+  const auto host = Host{}.read(words.host);
+  if (!host)
+    usage(fmt::format("host: \"{}\" is invalid. Fix: give {}", words.host, Host{}.valid()));
+  options.host = *host;
+}
+
+// Returns the words that may stand first.
+std::vector<std::string> commands() {
+  std::vector<std::string> out = {"server", "reg", "compare", "main"};
+  std::istringstream names(test_names());
+  for (std::string name; std::getline(names >> std::ws, name, ',');) out.push_back(name);
+  return out;
+}
+
+// Returns whether a word in place of a test is the host of the main measurement.
+bool is_host(const std::string& word) {
+  return word == "localhost" || (word.find_first_of(".:") != word.npos && Host{}.read(word));
+}
+
 void choose_mode(const GivenWords& words, Options& options) {
   using Mode = Options::Mode;
   const std::string& what = words.what;
+  if (what == "compare") return choose_comparison(words, options);
+  choose_host(words, options);
   if (words.budget) {
     options.mode = Mode::budget;
     if (!what.empty() || options.self) {
@@ -105,11 +153,18 @@ void choose_mode(const GivenWords& words, Options& options) {
   }
   if (what.empty() || what == "main") {
     options.mode = Mode::main_job;
-    if (options.self && options.host.empty()) return;
-    usage(what.empty()
-              ? "missing command. Fix: urma_perf --self, urma_perf server, urma_perf "
-                "TEST HOST, or see --help"
-              : "the main measurement runs both sides on this host. Fix: urma_perf --self");
+    if (options.self != options.host.empty()) {
+      usage(what.empty() ? "missing command. Fix: urma_perf --self, urma_perf server, urma_perf "
+                           "TEST HOST, or see --help"
+                         : "main needs a host, or runs both sides here. Fix: urma_perf --self, or "
+                           "urma_perf main HOST");
+    }
+    return;
+  }
+  if (is_host(what) && options.host.empty() && !options.self) {
+    options.mode = Mode::main_job;
+    options.host = what;
+    return;
   }
   if (what == "reg") {
     options.mode = Mode::registration;
@@ -119,8 +174,11 @@ void choose_mode(const GivenWords& words, Options& options) {
   options.mode = Mode::test;
   options.test = find_test(what);
   if (options.test == nullptr) {
-    usage(fmt::format("\"{}\" is not a test. Fix: name server, reg, or one of {}", what,
-                      test_names()));
+    const std::string near = near_names(what, commands());
+    usage(near.empty() ? fmt::format("\"{}\" is not a test. Fix: name server, reg, compare, or one "
+                                     "of {}; or a host, behind \"main\"",
+                                     what, test_names())
+                       : fmt::format("\"{}\" is not a test. Fix: perhaps {}", what, near));
   }
   if (options.self && !options.host.empty()) {
     usage(
@@ -129,6 +187,22 @@ void choose_mode(const GivenWords& words, Options& options) {
                     options.host));
   }
   if (!options.self && options.host.empty()) options.host = "localhost";
+}
+
+void choose_form(const CommandLine& line, const GivenWords& words, Options& options) {
+  line.exclude({"--json", "--json-stream", "--csv"});
+  using Form = Options::Form;
+  options.form = words.json          ? Form::json
+                 : words.json_stream ? Form::json_stream
+                 : words.csv         ? Form::csv
+                                     : Form::table;
+  for (const std::string& text : words.thresholds) {
+    const auto threshold = Threshold::read(text);
+    if (!threshold) {
+      usage(fmt::format("--fail-if: \"{}\" is invalid. Fix: give {}", text, Threshold::valid));
+    }
+    options.thresholds.push_back(*threshold);
+  }
 }
 
 void choose_threads(const CommandLine& line, const GivenWords& words, Options& options) {
@@ -173,12 +247,17 @@ void refuse_others(const CommandLine& line, const Options& options) {
         "reg "
         "--self --churn N, or leave --churn out");
   }
-  if (options.brief && options.mode != Mode::main_job) {
+  if (options.brief && (options.mode != Mode::main_job || !options.self)) {
     usage("--short: only the main measurement has a short form. Fix: urma_perf --self --short");
   }
   refuse_options_of_tests(line, options);
   const bool server = options.mode == Mode::server;
   const bool job = options.mode == Mode::main_job;
+  if (const auto results = line.first_given({"--json-stream", "--csv", "--fail-if"});
+      results && !job && options.mode != Mode::test) {
+    usage(fmt::format("{} is about the results of tests. Fix: name one of {}, or --self", *results,
+                      test_names()));
+  }
   if (options.profile && !server && options.mode != Mode::test) {
     usage(
         "--profile needs a test, or a server. Fix: urma_perf --self write_imm_lat --profile, or "
@@ -187,7 +266,8 @@ void refuse_others(const CommandLine& line, const Options& options) {
   for (const std::string& device : {options.device, options.peer_device}) {
     if (options.mode == Mode::test || server || job) apps::refuse_simulation(device);
   }
-  if (server && (options.json || !options.json_file.empty() || !options.verify)) {
+  if (server &&
+      (options.form != Options::Form::table || !options.json_file.empty() || !options.verify)) {
     usage(
         "server: --json, --json-file and --no-verify are options of the client, which prints the "
         "results and chooses the checks. Fix: leave them out here, and give them to urma_perf TEST "
@@ -307,6 +387,7 @@ Options parse_options(int count, char** arguments) {
   }
   choose_threads(line, words, options);
   options.verify = !words.no_verify;
+  choose_form(line, words, options);
   choose_mode(words, options);
   refuse_others(line, options);
   check_cases(options);

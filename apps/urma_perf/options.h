@@ -7,11 +7,14 @@
 
 #include "apps/urma_perf/case.h"
 #include "apps/urma_perf/threads_mode.h"
+#include "apps/urma_perf/threshold.h"
 
 namespace urma::apps::perf {
 
 // The checked command line.
 struct Options {
+  // How results are printed on stdout.
+  enum class Form : uint8_t { table, json, json_stream, csv };
   enum class Mode : uint8_t {
     help,
     help_all,
@@ -19,6 +22,7 @@ struct Options {
     server,
     test,
     main_job,
+    comparison,
     registration,
     budget
   };
@@ -45,15 +49,18 @@ struct Options {
   uint64_t spread = 0;      // bytes of memory, from random places of which reads read; 0: one place
   Ordering ordering{};      // of the works of a Jetty
   const NamedAtomic* atomic = &named_atomics.front();  // of the tests of atomics
-  uint64_t churn = 0;      // reg: registrations per second, while another device writes
-  bool limit = false;      // compares with what the medium itself can do
-  bool summed = false;     // whose trains of datagrams both ends compute a CRC of
-  uint32_t rounds = 5;     // parts in which each size is measured, with the limit between them
-  uint64_t seed = 1;       // of the bytes that are sent
-  bool profile = false;    // also measures how long each stage of a work takes
-  bool wide = false;       // all columns of the table
-  bool brief = false;      // only the main job's ten rows that say most (--short)
-  bool json = false;       // results on stdout are one JSON object
+  uint64_t churn = 0;    // reg: registrations per second, while another device writes
+  bool limit = false;    // compares with what the medium itself can do
+  bool summed = false;   // whose trains of datagrams both ends compute a CRC of
+  uint32_t rounds = 5;   // parts in which each size is measured, with the limit between them
+  uint64_t seed = 1;     // of the bytes that are sent
+  bool profile = false;  // also measures how long each stage of a work takes
+  bool wide = false;     // all columns of the table
+  bool brief = false;    // only the main job's ten rows that say most (--short)
+  Form form = Form::table;
+  std::vector<Threshold> thresholds;  // of which none may be broken
+  std::string before;                 // comparison: the two files
+  std::string after;
   std::string json_file;   // also gets this object; empty: none
   bool verbose = false;    // prints what was chosen, and each round
   bool once = false;       // server: ends after one client

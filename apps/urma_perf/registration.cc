@@ -235,7 +235,8 @@ Exit measure_registration(const Options& options) {
   std::vector<uint64_t> sizes = options.sizes;
   if (sizes.empty()) sizes = {4096, 64 << 10, 1 << 20, 16 << 20, 64 << 20};
   nlohmann::json results = nlohmann::json::array();
-  if (!options.json) {
+  const bool json = options.form == Options::Form::json;
+  if (!json) {
     fmt::print("{}, us: median / 99 %\n{:<7} {:>10}", text, "memory", "bytes");
     for (const char* name : names) fmt::print("  {:>16}", name);
     if (options.churn > 0) fmt::print("  {:>9} {:>9} {:>10}", "writes/s", "refused", "not fenced");
@@ -246,14 +247,14 @@ Exit measure_registration(const Options& options) {
     for (const uint64_t bytes : sizes) {
       if (interrupted()) break;
       const Row row = measure(options, device, of_the_window, bytes);
-      if (options.json) {
+      if (json) {
         results.push_back(to_json(row));
       } else {
         print_row(row, options.churn > 0);
       }
     }
   }
-  if (options.json) print_json({{"schema", json_schema}, {"results", results}});
+  if (json) print_json({{"schema", json_schema}, {"results", results}});
   return interrupted() ? Exit::interrupted : Exit::ok;
 }
 

@@ -56,6 +56,9 @@ struct Result {
   double us(double part) const {
     return static_cast<double>(times.percentile(part)) / what.test->units_per_us();
   }
+  double mean_us() const { return times.mean() / what.test->units_per_us(); }
+  // Returns the standard deviation.
+  double deviation_us() const { return times.deviation() / what.test->units_per_us(); }
   double max_us() const { return static_cast<double>(times.max()) / what.test->units_per_us(); }
   // Returns the number of messages in the rounds that count.
   uint64_t messages() const;

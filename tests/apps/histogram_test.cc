@@ -4,6 +4,7 @@
 #include "tests/catch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace urma::apps::perf {
@@ -20,6 +21,17 @@ TEST_CASE("histogram buckets are 1/128 of their value wide and adjacent") {
     previous = bucket;
   }
   REQUIRE(Histogram::lower_edge(Histogram::bucket(UINT64_MAX)) <= UINT64_MAX);
+}
+
+TEST_CASE("mean and deviation of a histogram agree with those of its values") {
+  Histogram histogram;
+  CHECK(histogram.mean() == 0);
+  CHECK(histogram.deviation() == 0);
+  for (const uint64_t value : {10, 20, 30, 40}) histogram.record(value, 25);
+  CHECK(histogram.mean() == 25);
+  CHECK(std::abs(histogram.deviation() - 11.18) < 0.01);
+  histogram.record(1'000'000, 100);
+  CHECK(std::abs(histogram.mean() / 500'012.5 - 1) < 1.0 / 128);
 }
 
 TEST_CASE("histogram percentiles agree with a sorted list") {

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Tests urma_perf as people and scripts use it: urma_perf_test.py PATH_TO_URMA_PERF"""
 
+import csv
+import io
 import json
 import os
+import pathlib
 import pty
 import shutil
 import signal
@@ -673,6 +676,65 @@ def test_line_on_a_terminal():
         assert (b"send_lat cxl: 64: 1 s, " in shown) == seen, shown
         assert shown.endswith(b"\r\x1b[K") == seen, shown
         assert "\x1b" not in done.stdout
+
+
+def test_results_for_programs():
+    """The same results as lines of JSON, and as lines of values."""
+    arguments = ("--self", "send_lat", "--size", "8,64", "--count", "500", "--rounds", "1")
+    done = run(*arguments, "--json-stream")
+    assert done.returncode == 0, done
+    each = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["size_bytes"] for one in each] == [8, 64], each
+    for one in each:
+        assert one["schema"] == "urma_perf/1"
+        assert one["p50_us"] <= one["p99_9_us"] <= one["p99_99_us"] <= one["max_us"], one
+        assert 0 < one["mean_us"] <= one["max_us"] and one["deviation_us"] >= 0, one
+    done = run(*arguments, "--csv", "--device", "fault(loss=1%,seed=7):udp:")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [row["size_bytes"] for row in rows] == ["8", "64"], done
+    assert all(row["device"] == "fault(loss=1%,seed=7):udp:" for row in rows), rows
+    assert all(float(row["p50_us"]) > 0 and row["limit"] == "" for row in rows), rows
+    (whole,) = [json.loads(run(*arguments[:3], "8", "--count", "100", "--json").stdout)]
+    assert "commit" in whole["environment"], whole
+
+
+def test_thresholds():
+    one = ("--self", "send_lat", "--count", "500", "--rounds", "1")
+    done = run(*one, "--fail-if", "p50_us>1e6", "--fail-if", "wrong>0")
+    assert done.returncode == 0 and not done.stderr, done
+    done = run(*one, "--fail-if", "p50_us>1e6", "--fail-if", "p50_us>0", "--json")
+    assert done.returncode == 3 and json.loads(done.stdout)["results"], done
+    assert "p50_us is " in done.stderr and "--fail-if p50_us>0" in done.stderr, done.stderr
+
+
+def test_comparison():
+    with tempfile.TemporaryDirectory() as folder:
+        before, after, other = (f"{folder}/{name}.json" for name in ("before", "after", "other"))
+        for path, test in ((before, "send_lat"), (other, "write_bw")):
+            assert run("--self", test, "--count", "2000", "--rounds", "2", "--json-file",
+                       path).returncode == 0
+        whole = json.loads(pathlib.Path(before).read_text())
+        for row in whole["results"]:
+            row["p50_us"] *= 10
+            for part in row["rounds"]:
+                part["p50_us"] *= 10
+        pathlib.Path(after).write_text(json.dumps(whole))
+        line = run("compare", before, after).stdout.splitlines()[1].split()
+        assert line[0] == "send_lat" and line[-2:] == ["10.000", "worse"], line
+        assert run("compare", after, before).stdout.splitlines()[1].endswith("better")
+        assert run("compare", before, before).stdout.splitlines()[1].endswith("same")
+        for files in ((before, other), (before, "/nonexistent"), (before, __file__), (before,)):
+            done = run("compare", *files)
+            assert done.returncode == 2 and "Fix: " in done.stderr, done
+
+
+def test_main_job_between_two_programs():
+    server, at = start_server("--device", "udp:127.0.0.91:0", "--once")
+    done = run(at, "--json")
+    assert server.wait(timeout=10) == 0
+    assert done.returncode == 0, done
+    tests = [result["test"] for result in json.loads(done.stdout)["results"]]
+    assert tests == ["write_imm_lat", "send_lat", "read_lat", "write_bw", "read_bw", "send_bw"]
 
 
 def test_main_job_in_short():

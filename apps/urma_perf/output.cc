@@ -1,0 +1,147 @@
+#include "apps/urma_perf/output.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "apps/common/interrupt.h"
+#include "apps/common/output.h"
+#include "apps/urma_perf/environment.h"
+
+namespace urma::apps::perf {
+namespace {
+
+using nlohmann::json;
+
+// Returns how many characters a line of the table may have.
+size_t table_width(const Options& options) {
+  constexpr size_t usual = 80;
+  return options.wide ? SIZE_MAX : std::max(usual, terminal_columns(STDOUT_FILENO));
+}
+
+// The fields of a line of --csv, in their order. Some results lack the last ones, which are empty.
+constexpr const char* csv_fields[] = {"test",
+                                      "device",
+                                      "size_bytes",
+                                      "depth",
+                                      "jetties",
+                                      "order",
+                                      "messages",
+                                      "p50_us",
+                                      "p90_us",
+                                      "p99_us",
+                                      "p99_9_us",
+                                      "p99_99_us",
+                                      "max_us",
+                                      "mean_us",
+                                      "deviation_us",
+                                      "messages_per_second",
+                                      "bytes_per_second",
+                                      "wrong",
+                                      "lost_percent",
+                                      "run_queue_wait_percent",
+                                      "limit",
+                                      "limit_unit",
+                                      "limit_pattern",
+                                      "times_limit"};
+
+// Returns a text as RFC 4180 has it: in quotes if it has a comma or a quote.
+std::string csv_text(const json& value) {
+  if (!value.is_string()) return value.dump();
+  const std::string& text = value.get_ref<const std::string&>();
+  if (text.find_first_of(",\"\n") == text.npos) return text;
+  std::string out = "\"";
+  for (const char one : text) out += one == '"' ? "\"\"" : std::string(1, one);
+  return out + '"';
+}
+
+void print_csv(const json& fields) {
+  std::string line;
+  for (const char* const name : csv_fields) {
+    if (name != csv_fields[0]) line += ',';
+    if (fields.contains(name)) line += csv_text(fields[name]);
+  }
+  print(line + "\n", "the line");
+}
+
+void print_csv_header() {
+  json names;
+  for (const char* const name : csv_fields) names[name] = name;
+  print_csv(names);
+}
+
+}  // namespace
+
+Output::Output(const Options& options, bool limit)
+    : options_(options), table_(stdout, table_width(options), limit) {
+  if (!options.json_file.empty()) file_.emplace(options.json_file);
+}
+
+void Output::add(const Client& client, const Result& result) {
+  if (result.rounds.empty()) return;  // Ctrl-C came during the warm-up
+  environment_["device"] = client.description();
+  environment_["peer_device"] = client.server_description();
+  waited_percent_ = std::max(waited_percent_, result.waited_percent());
+  wrong_ += result.verdict.wrong;
+  const json fields = to_json(result);
+  print_row(result, fields);
+  results_.push_back(fields);
+}
+
+// A header is printed only with the first result, so that an error stands alone on the screen.
+void Output::print_row(const Result& result, const json& fields) {
+  const bool first = results_.empty();
+  switch (options_.form) {
+    case Options::Form::table:
+      if (first) table_.header();
+      return table_.row(result);
+    case Options::Form::csv:
+      if (first) print_csv_header();
+      return print_csv(fields);
+    case Options::Form::json_stream: {
+      json line = fields;
+      line["schema"] = json_schema;
+      return print(line.dump() + "\n", "the result");
+    }
+    case Options::Form::json:
+      return;
+  }
+}
+
+Exit Output::finish() {
+  if (options_.form == Options::Form::table) table_.footer();
+  if (options_.form == Options::Form::json) print_json(whole());
+  if (file_) file_->write(whole());
+  if (std::ferror(stdout) != 0) {
+    throw Failure(Exit::error,
+                  "writing the table to stdout failed. Fix: free some space, or use "
+                  "--json-file");
+  }
+  return judge();
+}
+
+Exit Output::judge() const {
+  if (wrong_ > 0) return Exit::wrong_bytes;
+  bool failed = false;
+  for (const Threshold& threshold : options_.thresholds) {
+    for (const json& result : results_) {
+      const auto broken = threshold.broken_by(result);
+      if (broken) print_error("urma_perf: " + *broken);
+      failed = failed || broken;
+    }
+  }
+  if (failed) return Exit::threshold;
+  return interrupted() ? Exit::interrupted : Exit::ok;
+}
+
+json Output::whole() const {
+  json about = environment(options_.command);
+  about.update(environment_);
+  about["run_queue_wait_percent"] = waited_percent_;
+  about["interrupted"] = interrupted();
+  return {{"schema", json_schema}, {"environment", about}, {"results", results_}};
+}
+
+}  // namespace urma::apps::perf
