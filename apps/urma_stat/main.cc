@@ -8,11 +8,13 @@
 #include "apps/common/interrupt.h"
 #include "apps/common/output.h"
 #include "apps/common/program.h"
+#include "apps/urma_stat/exporter.h"
 #include "apps/urma_stat/json.h"
 #include "apps/urma_stat/look.h"
 #include "apps/urma_stat/options.h"
 #include "apps/urma_stat/output.h"
 #include "apps/urma_stat/peers.h"
+#include "apps/urma_stat/prometheus.h"
 #include "apps/urma_stat/text.h"
 
 namespace urma::apps::stat {
@@ -46,6 +48,7 @@ Failure no_device_of(const std::string& process) {
 std::string text_of(const Options& options, const Look& look, std::optional<size_t> room = {}) {
   const bool rates = options.watch.has_value();
   if (options.json) return look_json(look, options.watch);
+  if (options.prometheus) return prometheus_text(look);
   if (options.peers) return peers_table(look, room);
   return options.process.empty() ? table(look, rates, room) : details(look, rates);
 }
@@ -91,8 +94,22 @@ Exit watch(const Options& options, Output& output) {
   return Exit::ok;
 }
 
+Exit serve(const Options& options, Output& output) {
+  Exporter exporter(*options.listen);
+  Watcher watcher(options.process);
+  Complaints complaints;
+  output.write(fmt::format("http://{}/metrics\n", to_string(*options.listen)));
+  exporter.run([&] {
+    const Look look = watcher.look();
+    complaints.say(look);
+    return prometheus_text(look);
+  });
+  return Exit::interrupted;
+}
+
 Exit run(const Options& options) {
   Output output;
+  if (options.listen) return serve(options, output);
   if (options.mode == Options::Mode::metrics) {
     output.write(options.json ? metrics_json() : metrics_text());
     return Exit::ok;

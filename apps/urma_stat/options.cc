@@ -6,6 +6,20 @@
 
 namespace urma::apps::stat {
 
+namespace {
+
+// An address to listen at.
+struct Place {
+  std::optional<Endpoint> read(std::string_view word) const {
+    // Without a port it would be an address.
+    const Result<Endpoint> at = parse_endpoint(word);
+    return at && !parse_address(word) ? std::optional(*at) : std::nullopt;
+  }
+  std::string valid() const { return "ADDRESS:PORT, as 127.0.0.1:9464"; }
+};
+
+}  // namespace
+
 Options parse_options(int count, char** arguments) {
   Options options;
   bool wants_metrics = false;
@@ -17,6 +31,8 @@ Options parse_options(int count, char** arguments) {
   line.value("--count", options.count, WholeNumber{.least = 1});
   line.flag("--peers", options.peers);
   line.flag("--json", options.json);
+  line.flag("--prometheus", options.prometheus);
+  line.value("--listen", options.listen, Place{});
   const CommandLine::Asked asked = line.parse(count, arguments);
   options.mode = asked == CommandLine::Asked::help      ? Options::Mode::help
                  : asked == CommandLine::Asked::version ? Options::Mode::version
@@ -24,6 +40,11 @@ Options parse_options(int count, char** arguments) {
                                                         : Options::Mode::show;
   if (line.given("--count") && !line.given("--watch")) {
     usage("--count belongs to --watch. Fix: add --watch SECONDS");
+  }
+  line.exclude({"--json", "--prometheus", "--peers"});
+  line.exclude({"--listen", "--watch"});
+  if (options.listen && !options.prometheus) {
+    usage("--listen belongs to --prometheus. Fix: add --prometheus");
   }
   const bool shows = options.mode == Options::Mode::show;
   if (!shows && (line.given("--watch") || options.peers || !options.process.empty())) {
@@ -41,6 +62,7 @@ std::string help() {
   urma_stat --peers            each channel of each process, and each path: peer, window, rate
   urma_stat --watch 1          rates, each second; Ctrl-C ends it
   urma_stat PID --watch 1 --count 10 --json > ten.json       ten lines, a JSON object each
+  urma_stat --prometheus --listen 127.0.0.1:9464             http://127.0.0.1:9464/metrics
   urma_stat --metrics          the counters, their units, and since when they count
 
   -w, --watch SECONDS   repeat every SECONDS, 0.2 to 3600; on a terminal on one screen
@@ -48,6 +70,8 @@ std::string help() {
   --peers               show channels; with PID or NAME, those of this process or program
   --json                output for programs: every metric with its value, unit, window and
                         meaning, and every channel
+  --prometheus          the counters and channels in the text format of Prometheus
+  --listen ADDRESS:PORT with --prometheus: answer requests for /metrics there until Ctrl-C
   --metrics             list the metrics of this version of the library; also with --json
   --version
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "urma/core/endpoint.h"
+
 namespace urma::apps::stat {
 
 // The checked command line.
@@ -17,6 +19,8 @@ struct Options {
   std::optional<uint64_t> count;
   bool peers = false;  // show channels instead of counters
   bool json = false;
+  bool prometheus = false;
+  std::optional<Endpoint> listen;  // answer requests for --prometheus there, instead of printing
 };
 
 // Throws a Failure (usage) that says what is wrong and what would be valid.

@@ -7,13 +7,16 @@ import fcntl
 import json
 import os
 import pty
+import re
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 from running import kill, run_tests
 
@@ -302,6 +305,62 @@ def test_errors_have_codes_and_cures():
             done = subprocess.run([PROGRAM, *arguments], stdout=pipe, stderr=subprocess.PIPE,
                                   text=True, timeout=30)
         assert done.returncode == 1 and "Broken pipe" in done.stderr, (arguments, done)
+
+
+def samples_in(text):
+    """Returns the samples of a text for Prometheus, which it checks: (name, labels): value."""
+    samples, family, seen = {}, None, set()
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            family = line.split()[2]
+            assert family not in seen and len(line.split(" ", 3)[3]) > 5, line
+            seen.add(family)
+        elif line.startswith("# TYPE "):
+            assert line.split()[2:] == [family, "counter" if family.endswith("_total")
+                                        else "gauge"], line
+        else:
+            name, labels, value = re.fullmatch(r'([a-z_0-9]+)\{(.*)\} (\S+)', line).groups()
+            assert name == family, line
+            pairs = dict(re.findall(r'([a-z]+)="((?:[^"\\]|\\.)*)"', labels))
+            samples[name, pairs.get("pid"), pairs.get("peer")] = float(value)
+    return samples
+
+
+def test_prometheus():
+    with two_at_work() as (server, writer):
+        pid = str(writer.pid)
+        comes_to(lambda: look()[writer.pid]["channels"])
+        samples = samples_in(run("--prometheus").stdout)
+        assert samples["urma_works_total", pid, None] > 0, samples
+        assert samples["urma_executed_total", str(server.pid), None] > 0, samples
+        assert any(one[:2] == ("urma_channel_rtt_seconds", pid) for one in samples), samples
+        assert samples["urma_devices", None, None] >= 2
+        one = samples_in(run("--prometheus", pid).stdout)
+        assert {found for _, found, _ in one} == {pid, None}
+
+        with socket.create_server(("127.0.0.1", 0)) as vacant:
+            at = vacant.getsockname()
+        exporter = subprocess.Popen([PROGRAM, "--prometheus", "--listen", "127.0.0.1:%d" % at[1]],
+                                    stdout=subprocess.PIPE, text=True)
+        url = exporter.stdout.readline().strip()
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            assert "version=0.0.4" in answer.headers["Content-Type"]
+            assert samples_in(answer.read().decode())["urma_works_total", pid, None] > 0
+        silent = socket.create_connection(at)  # is dropped after a while
+        for request, begin in ((b"GET / HTTP/1.0\r\n\r\n", b"HTTP/1.1 404"),
+                               (b"POST /metrics HTTP/1.0\r\n\r\n", b"HTTP/1.1 405"),
+                               (b"\xff\x00\n\n", b"HTTP/1.1 405"), (b"x" * 20000, b"")):
+            with socket.create_connection(at, timeout=10) as client:
+                with contextlib.suppress(OSError):
+                    client.sendall(request)
+                    assert client.recv(100).startswith(begin), request
+        silent.close()
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            assert answer.status == 200
+        taken = run("--prometheus", "--listen", "127.0.0.1:%d" % at[1])
+        assert taken.returncode == 1 and "Fix: " in taken.stderr, taken
+        exporter.send_signal(signal.SIGINT)
+        assert exporter.wait(timeout=10) == 130
 
 
 def test_ctrl_c():
