@@ -19,6 +19,7 @@ set(public_headers
   urma/core/descriptor.h
   urma/core/driver_info.h
   urma/core/endpoint.h
+  urma/core/error_code.h
   urma/core/event.h
   urma/core/export.h
   urma/core/handle.h

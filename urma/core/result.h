@@ -10,6 +10,7 @@
 #include <stdexcept>
 #endif
 
+#include "urma/core/error_code.h"
 #include "urma/core/status.h"
 
 namespace urma {
@@ -18,6 +19,9 @@ namespace urma {
 struct Error {
   Status status = Status::io_error;  // for programs
   std::string message;               // for people: what failed, why, and after "Fix: " what to do
+
+  // For code that handles errors of several libraries. The message is lost.
+  operator std::error_code() const { return code_of(status); }
 };
 
 // Returns an Error whose message consists of `what_and_why`, ". Fix: " and the cure of the status.
@@ -27,10 +31,27 @@ inline Error error(Status status, std::string what_and_why) {
   return {status, std::move(what_and_why)};
 }
 
+#if defined(__cpp_exceptions)
+// `Result::value` throws this if there is no value. Its text is the name of the status and the
+// message.
+class Exception : public std::runtime_error {
+ public:
+  explicit Exception(Error error)
+      : std::runtime_error(std::string(name(error.status)) + ": " + error.message),
+        error_(std::move(error)) {}
+
+  Status status() const { return error_.status; }
+  const Error& error() const { return error_; }
+
+ private:
+  Error error_;
+};
+#endif
+
 namespace detail {
 [[noreturn]] inline void no_value(const Error& error) {
 #if defined(__cpp_exceptions)
-  throw std::runtime_error(std::string(name(error.status)) + ": " + error.message);
+  throw Exception(error);
 #else
   std::fprintf(stderr, "%s: %s\n", name(error.status).data(), error.message.c_str());
   std::abort();
@@ -52,8 +73,8 @@ class [[nodiscard]] Result {
   // Returns Status::ok, or the status of the error.
   Status status() const { return ok() ? Status::ok : error().status; }
 
-  // Returns the value. If there is none, throws std::runtime_error with the name of the status and
-  // the message; in a program built without exceptions, prints both to stderr and aborts.
+  // Returns the value. If there is none, throws Exception; in a program built without exceptions,
+  // prints the text of the exception to stderr and aborts.
   T& value() & { return ok() ? *std::get_if<0>(&state_) : (detail::no_value(error()), **this); }
   const T& value() const& {
     return ok() ? *std::get_if<0>(&state_) : (detail::no_value(error()), **this);

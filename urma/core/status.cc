@@ -2,7 +2,9 @@
 
 #include <array>
 #include <iterator>
+#include <string>
 
+#include "urma/core/error_code.h"
 #include "urma/core/work.h"
 
 namespace urma {
@@ -181,6 +183,14 @@ constexpr bool in_order() {
 }
 static_assert(in_order(), "each status has its row, in the order of the enumeration");
 
+class StatusCategory final : public std::error_category {
+ public:
+  const char* name() const noexcept override { return "urma"; }
+  std::string message(int value) const override {
+    return std::string(describe(static_cast<Status>(value)).meaning);
+  }
+};
+
 constexpr StatusInfo no_status = {
     Status::io_error,
     "no such status",
@@ -193,6 +203,11 @@ constexpr StatusInfo no_status = {
 const StatusInfo& describe(Status status) {
   const auto index = static_cast<size_t>(status);
   return index < std::size(catalogue) ? catalogue[index] : no_status;
+}
+
+const std::error_category& status_category() noexcept {
+  static const StatusCategory category;
+  return category;
 }
 
 StatusRange all_statuses() { return {std::begin(catalogue), std::end(catalogue)}; }

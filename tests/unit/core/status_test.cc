@@ -109,5 +109,29 @@ TEST_CASE("a result is a value or an error, and value() of an error throws its m
   CHECK_THROWS_WITH(failed.value(), "io_error: " + failed.error().message);
 }
 
+TEST_CASE("an error is an error code, with the meaning of its status as the message") {
+  const std::error_code code = Error{Status::peer_restarted, "it has ended"};
+  CHECK(code == code_of(Status::peer_restarted));
+  CHECK(code != code_of(Status::flushed));
+  CHECK(code.category() == status_category());
+  CHECK(code.category().name() == std::string("urma"));
+  CHECK(code.message() == describe(Status::peer_restarted).meaning);
+  CHECK_FALSE(code_of(Status::ok));
+  CHECK(status_category().message(250) == describe(static_cast<Status>(250)).meaning);
+}
+
+TEST_CASE("a missing value is an exception that has the status") {
+  const Result<int> none = Error{Status::not_found, "no such name. Fix: publish it"};
+  try {
+    (void)none.value();
+    FAIL("nothing was thrown");
+  } catch (const Exception& failed) {
+    CHECK(failed.status() == Status::not_found);
+    CHECK(failed.error().message == none.error().message);
+    CHECK(failed.what() == std::string("not_found: no such name. Fix: publish it"));
+  }
+  CHECK_THROWS_AS(none.value(), std::runtime_error);
+}
+
 }  // namespace
 }  // namespace urma::test
