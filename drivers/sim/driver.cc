@@ -73,6 +73,20 @@ void read_topology_options(OptionReader& options, sim::Port::Settings& port) {
   if (shape) port.switches = settings;
 }
 
+void read_rdma(OptionReader& options, sim::Port::Rdma& rdma) {
+  std::string text = "no";
+  options.text("rdma", text,
+               {"whether the device moves the data of writes and reads between registered segments "
+                "by itself: no, yes, or any (its own memory need not be registered)"});
+  if (text == "yes") {
+    rdma = sim::Port::Rdma::yes;
+  } else if (text == "any") {
+    rdma = sim::Port::Rdma::any;
+  } else if (text != "no") {
+    options.refuse("rdma", "no, yes or any");
+  }
+}
+
 void read_port_options(OptionReader& options, sim::Port::Settings& settings, uint64_t& seed) {
   uint64_t mtu = settings.mtu;
   uint64_t service_level = 0;
@@ -82,6 +96,7 @@ void read_port_options(OptionReader& options, sim::Port::Settings& settings, uin
   if ((mtu & (mtu - 1)) != 0) options.refuse("mtu", "1024, 2048, 4096 or 8192");
   options.size("buffer", buffer, 64 * 1024, 1 << 30, {"the most bytes that wait for this device"});
   settings.lateness.read_options(options);
+  read_rdma(options, settings.rdma);
   options.address("address", settings.address,
                   {"its address", "the next free one, fd00::1 and up"});
   options.duration("scheduling_delay", settings.scheduling_delay,

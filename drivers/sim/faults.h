@@ -28,6 +28,15 @@ class Faults {
   // change it, as a switch with a defect would.
   std::function<void(congestion::Signal& signal)> forge;
 
+  // The faults of pairs, by which devices access the memory of others.
+  struct OfPairs {
+    double failed = 0;      // chance, for each transfer, that its pair fails when it arrives
+    double late = 0;        // chance that a transfer arrives later
+    Duration late_up_to{};  // late ones, and what is left of a transfer whose pair has failed
+    bool stuck = false;     // as long as this is true, no transfer arrives
+  };
+  OfPairs pairs;
+
   // Loses packets from `from` to `to`, in this direction only, that are longer than `longest`; if
   // `severed` is false, loses them no longer.
   void cut(const Endpoint& from, const Endpoint& to, bool severed, size_t longest = 0);

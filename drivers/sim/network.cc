@@ -121,6 +121,7 @@ void Network::stop(const Endpoint& at, bool stopped) {
 
 Time Network::next_event() const {
   Time next = std::min(events_.empty() ? never : events_.top().at, engines_.next());
+  next = std::min(next, pairs_.next());
   if (switches_ != nullptr) next = std::min(next, switches_->next_event());
   return next;
 }
@@ -156,6 +157,7 @@ bool Network::step(Time until) {
     events_.pop();
     handle(event);
   }
+  pairs_.run(now_);
   while (engines_.next() <= now_) engines_.run_next(now_);
   return true;
 }
@@ -237,6 +239,7 @@ void Network::kill(const Endpoint& at) {
   Place& place = places_[place_of(at)];
   place.dead = true;
   if (place.port == nullptr) return;
+  if (place.port->ends_) place.port->ends_->vanish();
   // Releases the packets in its inbox, which no engine will receive.
   std::array<RxFrame, 1> frame;
   while (place.port->receive(frame, now_) > 0) place.port->release(frame);

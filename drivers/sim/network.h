@@ -11,6 +11,7 @@
 #include "drivers/sim/engines.h"
 #include "drivers/sim/faults.h"
 #include "drivers/sim/packets.h"
+#include "drivers/sim/pair_wire.h"
 #include "drivers/sim/switches.h"
 #include "drivers/sim/trace.h"
 
@@ -28,6 +29,9 @@ class Network final : public VirtualClock {
     uint64_t sent = 0;        // packets that ports have sent
     uint64_t corrupted = 0;   // packets that were delivered with flipped bits
     uint64_t overflowed = 0;  // packets that were lost because the network holds no more at a time
+    uint64_t accesses = 0;    // of devices to the memory of others
+    uint64_t strays = 0;      // accesses whose transfer had ended before for its initiator
+    uint64_t failed_pairs = 0;  // at random
   };
 
   explicit Network(uint64_t seed);
@@ -68,6 +72,7 @@ class Network final : public VirtualClock {
  private:
   friend class Port;
   friend class ClockedPort;
+  friend class RemoteEnds;
 
   static constexpr uint32_t none = UINT32_MAX;
 
@@ -124,6 +129,7 @@ class Network final : public VirtualClock {
   Packets packets_;
   std::vector<Port*> ports_;                 // null once removed
   std::vector<ClockedPort*> clocked_ports_;  // null once removed
+  PairWire pairs_;
   Engines engines_{prng_};
   std::vector<Place> places_;
   std::unordered_map<Endpoint, uint32_t, Hash> place_of_;

@@ -98,6 +98,13 @@ Result<std::unique_ptr<PacketPort>> Port::open(const std::shared_ptr<Network>& n
         .fix("give each another address=");
   }
   port->facts_ = facts_of(self, settings, network->switches());
+  if (settings.rdma != Rdma::no) {
+    port->ends_.emplace(*network, port->open_memory_,
+                        RemoteEnds::Settings{.self = self,
+                                             .place = port->place_,
+                                             .delay = settings.impairment.delay,
+                                             .any_memory = settings.rdma == Rdma::any});
+  }
   return std::unique_ptr<PacketPort>(std::move(port));
 }
 

@@ -8,6 +8,8 @@
 #include "drivers/impairment.h"
 #include "drivers/lateness.h"
 #include "drivers/sim/network.h"
+#include "drivers/sim/open_memory.h"
+#include "drivers/sim/remote_ends.h"
 
 namespace urma::drivers::sim {
 
@@ -19,6 +21,8 @@ constexpr uint32_t packet_bytes(uint32_t mtu) {
 // A port of the network, which it keeps alive. Only the thread that runs the engine calls it.
 class Port final : public PacketPort {
  public:
+  // any: transfers use memory of this process that is not registered, too.
+  enum class Rdma : uint8_t { no, yes, any };
   struct Settings {
     Eid address;  // the next free address if all zero
     uint32_t mtu = 4096;
@@ -27,6 +31,7 @@ class Port final : public PacketPort {
     Lateness lateness;
     Duration scheduling_delay{};
     uint8_t service_level = 0;  // the lane of its packets
+    Rdma rdma = Rdma::no;
     // If set, the network must have switches. The settings are those of the first such port.
     std::optional<Switches::Settings> switches = {};
     SettingList options = {};  // the options as they were read, for PortFacts::settings
@@ -44,6 +49,8 @@ class Port final : public PacketPort {
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override;
   std::span<const int> descriptors() const override { return {}; }
+  DeviceReads* device_reads() override { return ends_ ? &open_memory_ : nullptr; }
+  RemoteAccess* remote_access() override { return ends_ ? &*ends_ : nullptr; }
   VirtualClock* clock() override { return network_.get(); }
 
  private:
@@ -66,6 +73,8 @@ class Port final : public PacketPort {
   FramePool pool_{frame_count};
   LateFrames held_;  // frames in the device
   Time planned_ = never;
+  OpenMemory open_memory_;
+  std::optional<RemoteEnds> ends_;  // if it has rdma
   // Packets that have arrived, oldest first.
   RegionArray<uint32_t> inbox_;
   size_t inbox_first_ = 0;
