@@ -70,13 +70,16 @@ void PassivePairs::tell_key(PeerId from, const PairMessage& question, Time now) 
       uses_.segments.access(range.id, range.token, range.address, range.bytes, range.wanted);
   const bool bad = access.at == nullptr && !uses_.segments.names(range.id, range.token);
   if (bad) uses_.judge.wrong(asker, range.id, range.token, now);
-  // The device knows memory by its address in this process, and so must the peer.
+  // The device knows memory by its address in this process, and so must the peer. The key of a
+  // larger segment in the same memory would open more than this token does.
   const bool same = range.address == reinterpret_cast<uintptr_t>(access.at);
-  const auto opened =
-      access.at != nullptr && !access.guarded && same
-          ? uses_.access.opened({access.at, range.bytes}, range.wanted == Rights::write)
-          : std::nullopt;
-  if (!opened) return send(from, {.kind = Kind::unkeyed, .number = question.number});
+  const auto whole = uses_.segments.memory_of(range.id, range.address);
+  const auto opened = access.at != nullptr && !access.guarded && same
+                          ? uses_.access.opened(whole, range.wanted == Rights::write)
+                          : std::nullopt;
+  const bool exact = opened && opened->bytes == whole.size() &&
+                     opened->address == reinterpret_cast<uintptr_t>(whole.data());
+  if (!exact) return send(from, {.kind = Kind::unkeyed, .number = question.number});
   send(from, {.kind = Kind::keyed, .number = question.number, .opened = *opened});
 }
 

@@ -80,9 +80,11 @@ void CarriedSlices::fenced(PeerId peer, Time now) {
     if (!slice.failed) return;
     Flow& flow = flows_.at(slice.flow);
     WorkState& work = flows_.jetty_of(flow).works[slice.berth];
+    // The end of another work may have suspended the Jetty.
+    if (work.cancelled) return end(slice, Status::unknown, now);
     // The work ends when all of it was executed, so it may as well begin at its first byte.
     ++counters_.retries;
-    if (!work.cancelled && work.status == Status::ok) {
+    if (work.status == Status::ok) {
       work.cut_bytes = 0;
       work.cut = false;
     }
