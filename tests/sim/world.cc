@@ -49,6 +49,9 @@ World::World(uint64_t seed, const WorldOptions& options)
       network_(drivers::sim::Network::named(name_, seed)),
       hosts_(options.hosts) {
   network_->faults.impairment = options.impairment;
+  network_->faults.pairs = {.failed = options.pair_fails,
+                            .late = options.pair_late,
+                            .late_up_to = std::chrono::milliseconds(20)};
   network_->faults.on_leave = [this](const Endpoint&, std::span<const std::byte> packet) {
     leaked_ = leaked_ || has_scribble(packet);
   };
@@ -86,11 +89,13 @@ std::string World::window_options(const Host& host) const {
   return "?coherent=no&double=" + std::to_string(seed + 1);
 }
 
-std::string World::device_of(const Host& host) const {
+std::string World::device_of(const Host& host) {
   if (window_) return "sim(net=" + name_ + "):" + window_->device(window_options(host));
   if (options_.rings) return ring_device_of(host);
+  const bool rdma = options_.rdma > 0 && prng_.chance(options_.rdma);
   return "sim:" + name_ + "?address=" + to_string(host.address) +
-         "&mtu=" + std::to_string(options_.mtu) + "&" + lateness_options(options_);
+         "&mtu=" + std::to_string(options_.mtu) + "&" + lateness_options(options_) +
+         (rdma ? "&rdma=any" : "");
 }
 
 std::string World::ring_device_of(const Host& host) const {
@@ -284,10 +289,12 @@ void World::advance(Duration by) {
   if (network_->now() < until) network_->step(until);
 }
 
-// Returns the time between two acts, which is 1000 times longer while a host is stopped for long.
+// Returns the time between two acts, which is 1000 times longer while a host is stopped or
+// transfers are stuck for long.
 Duration World::pace() {
-  const Duration usual(static_cast<int64_t>(prng_.between(1'000, 100'000)));
-  return std::ranges::any_of(stops_, &Stop::long_one) ? 1000 * usual : usual;
+  const Duration usual(options_.slowness * static_cast<int64_t>(prng_.between(1'000, 100'000)));
+  const bool stuck = stuck_until_ - network_->now() > std::chrono::milliseconds(5);
+  return stuck || std::ranges::any_of(stops_, &Stop::long_one) ? 1000 * usual : usual;
 }
 
 void World::run() {
@@ -318,6 +325,7 @@ void World::make_trouble() {
   if (prng_.chance(options_.flush)) flush(any());
   if (options_.lend > 0 && prng_.chance(take_back_chance)) take_back(any());
   if (options_.stop > 0 && prng_.chance(options_.stop)) stop(any());
+  if (options_.rdma > 0 && prng_.chance(options_.stick)) stick();
 }
 
 // Ends the cuts and stops that have lasted long enough.
@@ -333,6 +341,7 @@ void World::end_trouble() {
         stops_, [&](const Stop& stop) { return stop.host == host && stop.until <= now; });
     if (over) go_on(host);
   }
+  network_->faults.pairs.stuck = now < stuck_until_;
 }
 
 void World::cut_something() {
@@ -343,6 +352,13 @@ void World::cut_something() {
   const auto length =
       static_cast<int64_t>(prng_.below(prng_.chance(0.05) ? 3'000'000'000 : 5'000'000));
   healings_.push_back({network_->now() + Duration(length), from, to});
+}
+
+// Lets no transfer of a pair arrive for a while, perhaps until the works time out.
+void World::stick() {
+  const auto length =
+      static_cast<int64_t>(prng_.below(prng_.chance(0.1) ? 3'000'000'000 : 5'000'000));
+  stuck_until_ = std::max(stuck_until_, network_->now() + Duration(length));
 }
 
 void World::flush(uint32_t host) {
@@ -369,6 +385,7 @@ uint64_t World::outstanding() const {
 
 void World::end_peacefully() {
   network_->faults.impairment = {.delay = options_.impairment.delay};
+  network_->faults.pairs = {};
   for (const Healing& healing : healings_) network_->faults.cut(healing.from, healing.to, false);
   healings_.clear();
   for (uint32_t host = 0; host < hosts_.size(); ++host) go_on(host);

@@ -30,6 +30,7 @@ class World {
   Time now() const { return network_->now(); }
   uint64_t completed() const { return completed_; }
   uint64_t unknown() const { return unknown_; }
+  const drivers::sim::Network::Counters& counters() const { return network_->counters(); }
 
  private:
   static constexpr size_t memory_bytes = 4 << 20;
@@ -101,7 +102,7 @@ class World {
     bool long_one;
   };
 
-  std::string device_of(const Host& host) const;
+  std::string device_of(const Host& host);
   std::string window_options(const Host& host) const;
   std::string ring_device_of(const Host& host) const;
   void start(uint32_t host);
@@ -120,6 +121,7 @@ class World {
   void make_trouble();
   void end_trouble();
   void cut_something();
+  void stick();
   void poll(uint32_t host);
   void poll(uint32_t host, HostJetty& jetty);
   void post_something(uint32_t host);
@@ -162,6 +164,7 @@ class World {
   std::vector<std::shared_ptr<Memory>> memories_;
   std::vector<Healing> healings_;
   std::vector<Stop> stops_;
+  Time stuck_until_{};  // if transfers are stuck
   std::vector<std::pair<uint32_t, uint32_t>>
       closers_;  // host and Jetty that still have to post a last work
   uint64_t first_closer_ = UINT64_MAX;

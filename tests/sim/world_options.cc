@@ -1,5 +1,6 @@
 #include "tests/sim/world_options.h"
 
+#include <algorithm>
 #include <sstream>
 
 namespace urma::test {
@@ -60,6 +61,23 @@ WorldOptions WorldOptions::drawn(Prng& prng) {
   return options.window ? options.in_window() : options;
 }
 
+WorldOptions WorldOptions::with_rdma(Prng& prng) const {
+  WorldOptions out = *this;
+  if (window || !prng.chance(0.4)) return out;
+  out.rdma = prng.chance(0.7) ? 1 : 0.5;
+  out.pair_fails = sometimes(prng, 0.7, 0.05);
+  out.pair_late = sometimes(prng, 0.5, 0.5);
+  out.stick = sometimes(prng, 0.3, 0.01);
+  // A failed pair is replaced after some milliseconds.
+  out.works = static_cast<uint32_t>(prng.between(300, 1500));
+  out.slowness = prng.chance(0.7) ? static_cast<int64_t>(prng.between(5, 40)) : 1;
+  if (prng.chance(0.7)) {
+    out.reach = 256 * 1024;
+    out.largest = std::min<uint64_t>(out.largest, 64 * 1024);
+  }
+  return out;
+}
+
 WorldOptions WorldOptions::in_window() const {
   WorldOptions out = *this;
   out.window = true;
@@ -110,7 +128,8 @@ std::string WorldOptions::describe() const {
       << (rings ? ", on rings, gather " : "") << (rings ? gather : "")
       << (modes ? ", any retransmission" : "") << ", stop " << stop << ", leave " << leave
       << ", idle " << std::chrono::duration_cast<std::chrono::milliseconds>(idle_timeout).count()
-      << " ms";
+      << " ms, rdma " << rdma << ", pairs fail " << pair_fails << ", late " << pair_late
+      << ", stick " << stick << ", " << slowness << " times slower, reach " << reach;
   return out.str();
 }
 

@@ -46,6 +46,12 @@ struct WorldOptions {
   uint64_t ring = 0;         // frames that the device holds; 0 means any number
   double lend = 0;           // chance that a work reads memory that its owner sometimes revokes
   Duration operation_timeout = std::chrono::seconds(2);
+  double rdma = 0;              // chance that the device of an incarnation accesses memory of peers
+  double pair_fails = 0;        // chance, for each transfer, that its pair fails
+  double pair_late = 0;         // chance that a transfer arrives late
+  double stick = 0;             // chance, for each act, that no transfer arrives for a while
+  int64_t slowness = 1;         // how many times longer than usual the time between two acts is
+  uint64_t reach = UINT64_MAX;  // works use only so much of the memory
   // Two hosts at the ends of a pair of rings of DPDK; losses, cuts and delays are those of the
   // network, the rest of the impairment is that of a wrapper. `gather` is the option of the ports.
   bool rings = false;
@@ -62,6 +68,9 @@ struct WorldOptions {
   // memory of the applications.
   WorldOptions on_rings(Prng& prng) const;
   WorldOptions in_window() const;
+  // Returns a similar world, if it is on a wire, in which devices access the memory of peers; in
+  // most cases the same world.
+  WorldOptions with_rdma(Prng& prng) const;
   std::string describe() const;
 };
 

@@ -83,7 +83,7 @@ std::optional<Work> World::make_work(WorkRecord& record, const Host::Import& imp
   // The work is one packet, whatever MTU is agreed: if a longer work is refused, packets of it that
   // lie inside the segment may be placed.
   if (record.kind == Kind::forged) record.bytes = std::clamp<uint64_t>(record.bytes, 1, 1024);
-  record.offset = prng_.below(memory_bytes - record.bytes);
+  record.offset = prng_.below(std::min<uint64_t>(memory_bytes, options_.reach) - record.bytes);
   if (record.kind != Kind::send && !record.memory->free_to_write(record.offset, record.bytes)) {
     return std::nullopt;
   }
