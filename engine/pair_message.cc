@@ -95,6 +95,7 @@ drivers::RemoteAccess::Opened read_opened(Fields& fields) {
 }  // namespace
 
 std::optional<PairMessage> read_pair_message(std::string_view line) {
+  if (line.ends_with(' ')) return {};
   Fields fields(line);
   const auto* const word = std::find(pair_words.begin(), pair_words.end(), fields.word());
   if (word == pair_words.end()) return {};

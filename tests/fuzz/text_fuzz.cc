@@ -8,6 +8,7 @@
 
 #include "drivers/impairment.h"
 #include "engine/name_files.h"
+#include "engine/pair_message.h"
 #include "tests/fuzz/input.h"
 #include "urma/core/descriptor.h"
 
@@ -120,6 +121,20 @@ void check_name(std::string_view text) {
   require(text.find('/') == text.npos && text.front() != '.', "a name stays in its directory");
 }
 
+void check_pair_message(std::string_view text) {
+  const auto message = engine::read_pair_message(text);
+  if (!message) return;
+  require(printable(text), "a pair message has no control characters");
+  std::string line;
+  engine::write_pair_message(*message, line);
+  require(line.size() <= text.size(), "a pair message is written in its shortest form");
+  std::string again;
+  const auto same = engine::read_pair_message(line);
+  require(same.has_value(), "a pair message that was written is one");
+  engine::write_pair_message(*same, again);
+  require(again == line, "a pair message that was written is read as itself");
+}
+
 }  // namespace
 }  // namespace urma::fuzz
 
@@ -130,5 +145,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   urma::fuzz::check_descriptor(text);
   urma::fuzz::check_device(text);
   urma::fuzz::check_name(text);
+  urma::fuzz::check_pair_message(text);
   return 0;
 }

@@ -14,7 +14,7 @@ using transport::Utp;
 using Bytes = std::vector<std::byte>;
 
 // A Utp, and a driver that keeps frames until they are settled.
-struct Datagrams {
+struct FilledDatagrams {
   static constexpr uint32_t capacity = 64;  // of a Utp
 
   transport::Counters counters;
@@ -22,7 +22,7 @@ struct Datagrams {
   drivers::FramePool frames{128};
   uint64_t left = 0;
 
-  explicit Datagrams(Carrier carrier = Carrier::unreliable, uint32_t mtu = 1024)
+  explicit FilledDatagrams(Carrier carrier = Carrier::unreliable, uint32_t mtu = 1024)
       : utp(mtu, carrier, counters) {}
 
   bool write(const Bytes& body, uint8_t to = 2) {
@@ -56,7 +56,7 @@ Bytes body_of(size_t bytes, uint8_t first) {
 }
 
 TEST_CASE("utp: packets leave in order, each to the peer that it was aimed at") {
-  Datagrams net;
+  FilledDatagrams net;
   CHECK_FALSE(net.utp.waits());
   for (uint8_t to = 2; to < 5; ++to) REQUIRE(net.write(body_of(to, to), to));
   for (uint8_t to = 2; to < 5; ++to) {
@@ -65,7 +65,7 @@ TEST_CASE("utp: packets leave in order, each to the peer that it was aimed at") 
     CHECK(frame->to == host(to));
     CHECK(frame->path == to);
     CHECK(frame->ecn == Ecn::not_ect);
-    const Bytes packet = Datagrams::flat(*frame);
+    const Bytes packet = FilledDatagrams::flat(*frame);
     const auto addresses =
         Addresses::parse(std::span(packet).subspan<Utph::size, Addresses::size>());
     CHECK(addresses.destination == host(to).address);
@@ -80,10 +80,10 @@ TEST_CASE("utp: packets leave in order, each to the peer that it was aimed at") 
 
 TEST_CASE("utp: padding makes the packet a multiple of four bytes, and the header names it") {
   for (size_t bytes = 1; bytes <= 8; ++bytes) {
-    Datagrams net;
+    FilledDatagrams net;
     REQUIRE(net.write(body_of(bytes, 1)));
     TxFrame* const frame = net.fill();
-    const Bytes packet = Datagrams::flat(*frame);
+    const Bytes packet = FilledDatagrams::flat(*frame);
     CHECK(packet.size() % 4 == 0);
     const auto header = Utph::parse(std::span(packet).first<Utph::size>());
     REQUIRE(header);
@@ -96,10 +96,10 @@ TEST_CASE("utp: padding makes the packet a multiple of four bytes, and the heade
 }
 
 TEST_CASE("utp: over a medium that loses nothing the header is that of CTP, without padding") {
-  Datagrams net(Carrier::compact);
+  FilledDatagrams net(Carrier::compact);
   REQUIRE(net.write(body_of(3, 1)));
   TxFrame* const frame = net.fill();
-  const Bytes packet = Datagrams::flat(*frame);
+  const Bytes packet = FilledDatagrams::flat(*frame);
   CHECK(packet.size() == Ctph::size + Addresses::size + 3);
   const auto header = Ctph::parse(std::span(packet).first<Ctph::size>());
   REQUIRE(header);
@@ -108,35 +108,35 @@ TEST_CASE("utp: over a medium that loses nothing the header is that of CTP, with
 }
 
 TEST_CASE("utp: memory is used again only when the frame that reads it has settled") {
-  Datagrams net;
-  for (uint32_t i = 0; i < Datagrams::capacity; ++i) REQUIRE(net.write(body_of(4, 0)));
+  FilledDatagrams net;
+  for (uint32_t i = 0; i < FilledDatagrams::capacity; ++i) REQUIRE(net.write(body_of(4, 0)));
   CHECK_FALSE(net.write(body_of(4, 0)));
   std::deque<TxFrame*> sent;
-  for (uint32_t i = 0; i < Datagrams::capacity; ++i) sent.push_back(net.fill());
+  for (uint32_t i = 0; i < FilledDatagrams::capacity; ++i) sent.push_back(net.fill());
   CHECK_FALSE(net.write(body_of(4, 0)));
-  const Bytes oldest = Datagrams::flat(*sent.front());
+  const Bytes oldest = FilledDatagrams::flat(*sent.front());
   net.utp.settled(0);
   CHECK_FALSE(net.write(body_of(4, 9)));
-  CHECK(Datagrams::flat(*sent.front()) == oldest);
+  CHECK(FilledDatagrams::flat(*sent.front()) == oldest);
   net.utp.settled(2);
   CHECK(net.write(body_of(4, 9)));
   CHECK(net.write(body_of(4, 9)));
   CHECK_FALSE(net.write(body_of(4, 9)));
   net.utp.settled(net.left);
-  for (uint32_t i = 2; i < Datagrams::capacity; ++i) REQUIRE(net.write(body_of(4, 9)));
+  for (uint32_t i = 2; i < FilledDatagrams::capacity; ++i) REQUIRE(net.write(body_of(4, 9)));
   CHECK_FALSE(net.write(body_of(4, 9)));
   for (TxFrame* const frame : sent) net.frames.take_back(frame);
 }
 
 TEST_CASE(
     "utp: a packet that is too large is not begun, and one of the largest size leaves whole") {
-  Datagrams net(Carrier::unreliable, 512);
+  FilledDatagrams net(Carrier::unreliable, 512);
   const uint32_t most = net.utp.facts().packet_bytes + static_cast<uint32_t>(TaRequest::max_size);
   CHECK_FALSE(net.write(Bytes(most + 1)));
   const Bytes body = body_of(most, 7);
   REQUIRE(net.write(body));
   TxFrame* const frame = net.fill();
-  const Bytes packet = Datagrams::flat(*frame);
+  const Bytes packet = FilledDatagrams::flat(*frame);
   CHECK(std::ranges::equal(std::span(packet).subspan(Utph::size + Addresses::size, most), body));
   net.frames.take_back(frame);
 }
