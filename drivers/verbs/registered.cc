@@ -6,9 +6,12 @@ namespace urma::drivers::verbs {
 
 std::vector<RegisteredSegments::Mapped>::iterator RegisteredSegments::find(
     std::span<const std::byte> memory) {
-  return std::ranges::find_if(mapped_, [&](const Mapped& one) {
+  const auto is_it = [&](const Mapped& one) {
     return one.memory->addr == memory.data() && one.memory->length == memory.size();
-  });
+  };
+  const auto vacant =
+      std::ranges::find_if(mapped_, [&](const Mapped& one) { return is_it(one) && !one.granted; });
+  return vacant != mapped_.end() ? vacant : std::ranges::find_if(mapped_, is_it);
 }
 
 bool RegisteredSegments::map(std::span<const std::byte> memory, Rights rights) {
@@ -44,7 +47,8 @@ void RegisteredSegments::grant(std::span<const std::byte> memory) {
   if (granted_.size() == most_granted) return;
   const std::lock_guard lock(mutex_);
   const auto at = find(memory);
-  if (at == mapped_.end()) return;
+  if (at == mapped_.end() || at->granted) return;
+  at->granted = true;
   granted_.push_back({.begin = memory.data(),
                       .end = memory.data() + memory.size(),
                       .key = at->memory->lkey,
@@ -67,7 +71,12 @@ void RegisteredSegments::revoke(std::span<const std::byte> memory) {
   const auto at = std::ranges::find_if(granted_, [&](const Granted& one) {
     return one.begin == memory.data() && one.end == memory.data() + memory.size();
   });
-  if (at != granted_.end()) granted_.erase(at);
+  if (at == granted_.end()) return;
+  const std::lock_guard lock(mutex_);
+  const auto registered = std::ranges::find_if(
+      mapped_, [&](const Mapped& one) { return one.granted && one.memory->lkey == at->key; });
+  if (registered != mapped_.end()) registered->granted = false;
+  granted_.erase(at);
 }
 
 }  // namespace urma::drivers::verbs

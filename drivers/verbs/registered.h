@@ -41,8 +41,9 @@ class RegisteredSegments final : public DeviceReads {
 
   struct Mapped {
     Memory memory;
-    Rights opened;  // to the adapters of peers
-    bool writable;  // by our own
+    Rights opened;         // to the adapters of peers
+    bool writable;         // by our own
+    bool granted = false;  // between `grant` and `revoke`
   };
   struct Granted {
     const std::byte* begin;
@@ -52,7 +53,8 @@ class RegisteredSegments final : public DeviceReads {
     Rights opened;
     bool writable;
   };
-  // Returns the registration of this memory, or the end. The mutex must be locked.
+  // Returns a registration of this memory, or the end. Several segments may lie in the same memory:
+  // one that is not granted comes first. The mutex must be locked.
   std::vector<Mapped>::iterator find(std::span<const std::byte> memory);
   const Granted* find_granted(const std::byte* data, size_t bytes) const {
     for (const Granted& one : granted_) {

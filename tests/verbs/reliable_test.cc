@@ -187,6 +187,23 @@ TEST_CASE("after unregister and revoke nothing is written, and the works end") {
   }
 }
 
+TEST_CASE("a segment in the same memory as another one is unregistered, and the other one works") {
+  const soft::OnlyAdapter adapter;
+  Reliable both;
+  Segment second = both.user().device.register_memory(both.own()).value();
+  both.warm_up();
+  REQUIRE(second.unregister().ok());
+  both.warm_up();
+  const auto bytes = bytes_like(100'000);
+  std::ranges::copy(bytes, both.own().begin());
+  const uint64_t before = both.carried();
+  for (int i = 0; i < 5; ++i) {
+    CHECK(both.run(write(both.own().first(bytes.size()), both.segment())) == Status::ok);
+  }
+  CHECK(same(both.theirs().first(bytes.size()), bytes));
+  CHECK(both.carried() == before + 10);
+}
+
 TEST_CASE("with a retired token nothing is moved any longer") {
   const soft::OnlyAdapter adapter;
   Reliable both;
