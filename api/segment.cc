@@ -125,13 +125,13 @@ void Segment::State::begin_reads(drivers::DeviceReads* reads) {
   if (reads == nullptr || guarded || leased || !reads->map({base, bytes}, rights)) return;
   read_by = reads;
   runner->call([&](engine::Engine&, Time) {
-    reads->grant({base, bytes});
+    reads->grant({base, bytes}, rights);
     return true;
   });
 }
 
 void Segment::State::end_reads() {
-  if (read_by != nullptr) std::exchange(read_by, nullptr)->unmap({base, bytes});
+  if (read_by != nullptr) std::exchange(read_by, nullptr)->unmap({base, bytes}, rights);
 }
 
 void Segment::State::renew_reads() {

@@ -20,13 +20,13 @@ class DeviceReads {
   virtual bool map(std::span<const std::byte> memory, Rights rights) = 0;
   // Lets the device read mapped memory: `send` need no longer copy data that lies there. Lets the
   // devices of peers access it, as far as its rights allow.
-  virtual void grant(std::span<const std::byte> memory) = 0;
+  virtual void grant(std::span<const std::byte> memory, Rights rights) = 0;
   // Stops the device from reading this memory for frames that are sent from now on. For earlier
   // ones it may read the memory until they settle. Does nothing for memory that is not granted.
-  virtual void revoke(std::span<const std::byte> memory) = 0;
+  virtual void revoke(std::span<const std::byte> memory, Rights rights) = 0;
   // Undoes `map`, after `revoke`, and once the frames that were sent before it have settled. When
   // it returns, no other device accesses the memory any longer. Not to be called in a pass.
-  virtual void unmap(std::span<const std::byte> memory) = 0;
+  virtual void unmap(std::span<const std::byte> memory, Rights rights) = 0;
 };
 
 }  // namespace urma::drivers

@@ -6,7 +6,9 @@
 #include <optional>
 #include <span>
 
+#include "urma/core/endpoint.h"
 #include "urma/core/handle.h"
+#include "urma/core/rights.h"
 #include "wire/frame.h"
 
 namespace urma::drivers {
@@ -29,8 +31,8 @@ class RemoteAccess {
   // Begins to make an end. `opens`: a passive one. Returns an empty handle if there are as many as
   // the device can have.
   virtual Handle make(bool opens) = 0;
-  // Connects a new end to the other one.
-  virtual void connect(Handle end, const Description& other) = 0;
+  // Connects a new end to the other one, which must be at this address: otherwise it fails.
+  virtual void connect(Handle end, const Description& other, const Eid& address) = 0;
   // Destroys an end, in whatever state it is. When `news` reports that it has stopped, everything
   // that was begun at it has ended, and nothing is accessed over it any longer.
   virtual void stop(Handle end) = 0;
@@ -59,9 +61,11 @@ class RemoteAccess {
     There there{};
     uint32_t number = 0;  // the caller's
   };
-  // Begins a transfer over a connected end. Returns false if there is no room, or if the device may
-  // not access the pieces.
-  virtual bool begin(Handle end, const Task& task) = 0;
+  // full: there is no room until a transfer of this end has ended. refused: the end is not
+  // connected, or the device may not access the pieces.
+  enum class Begun : uint8_t { begun, full, refused };
+  // Begins a transfer over a connected end.
+  virtual Begun begin(Handle end, const Task& task) = 0;
 
   struct Ended {
     uint32_t number = 0;
@@ -77,10 +81,11 @@ class RemoteAccess {
     uint64_t bytes = 0;
     uint32_t key = 0;
   };
-  // Returns the granted memory that contains these bytes, if others may access it in this way. Any
-  // device that knows the key and has a pair to this one has access until DeviceReads::unmap
-  // returns, so the caller decides which peers are told.
-  virtual std::optional<Opened> opened(std::span<const std::byte> memory, bool write) const = 0;
+  // Returns the key of granted memory that was mapped with these rights, if it allows the wanted
+  // one. Any device that knows the key and has a pair to this one has access until
+  // DeviceReads::unmap returns, so the caller decides which peers are told.
+  virtual std::optional<Opened> opened(std::span<const std::byte> memory, Rights rights,
+                                       Rights wanted) const = 0;
 };
 
 }  // namespace urma::drivers

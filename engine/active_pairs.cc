@@ -9,6 +9,15 @@ namespace urma::engine {
 using Kind = PairMessage::Kind;
 using What = drivers::RemoteAccess::News::What;
 
+namespace {
+
+// Returns whether one key can be for both.
+bool of_one_segment(const MemoryRange& a, const MemoryRange& b) {
+  return a.id == b.id && a.token == b.token && a.wanted == b.wanted;
+}
+
+}  // namespace
+
 ActivePairs::ActivePairs(const Uses& uses) : uses_(uses) {}
 
 ActivePairs::Pair* ActivePairs::find(PeerId peer) {
@@ -22,31 +31,45 @@ ActivePairs::Pair* ActivePairs::find_or_make(PeerId peer) {
   if (pair == nullptr) return nullptr;
   pair->peer = peer;
   pair->keys.reserve(most_keys);
+  pair->refused.reserve(most_refused);
   by_peer_.insert(key_of(peer), pairs_.index_of(pair));
   return pair;
 }
 
 // ---- slices
 
-bool ActivePairs::begin(const Task& task, Time now) {
+jetty::Carrier::Begun ActivePairs::begin(const Task& task, Time now) {
   Pair* const pair = find_or_make(task.peer);
-  if (pair == nullptr) return false;
-  if (pair->state != State::up) {
-    if (pair->state == State::resting && now >= pair->again_at) make(*pair, now);
-    look_no_later(now + ask_again_after);
-    return false;
-  }
+  if (pair == nullptr) return Begun::none;
+  if (pair->state != State::up && pair->state != State::resting) return Begun::none;
   const Key* const key = find_key(*pair, task.remote);
   if (key == nullptr) {
     ask_for_key(*pair, task.remote, now);
-    return false;
+    return Begun::none;
   }
-  return uses_.access.begin(pair->end, {.read = task.read,
-                                        .pieces = task.pieces,
-                                        .from = task.from,
-                                        .bytes = static_cast<uint32_t>(task.remote.bytes),
-                                        .there = {task.remote.address, key->key},
-                                        .number = task.slice});
+  if (pair->state == State::resting) {
+    if (now >= pair->again_at) make(*pair, now);
+    return Begun::none;
+  }
+  if (task.waits) return Begun::full;
+  switch (uses_.access.begin(pair->end, {.read = task.read,
+                                         .pieces = task.pieces,
+                                         .from = task.from,
+                                         .bytes = static_cast<uint32_t>(task.remote.bytes),
+                                         .there = {task.remote.address, key->key},
+                                         .number = task.slice})) {
+    case drivers::RemoteAccess::Begun::begun:
+      return Begun::begun;
+    case drivers::RemoteAccess::Begun::full:
+      return Begun::full;
+    case drivers::RemoteAccess::Begun::refused:
+      break;
+  }
+  return Begun::none;
+}
+
+void ActivePairs::worked(PeerId peer) {
+  if (Pair* const pair = find(peer)) pair->pause = first_pause;
 }
 
 void ActivePairs::stop(PeerId peer, Time) {
@@ -57,28 +80,44 @@ void ActivePairs::stop(PeerId peer, Time) {
 
 const ActivePairs::Key* ActivePairs::find_key(const Pair& pair, const MemoryRange& range) {
   const auto found = std::ranges::find_if(pair.keys, [&](const Key& one) {
-    return one.range.id == range.id && one.range.token == range.token &&
-           one.range.wanted == range.wanted &&
+    return of_one_segment(one.range, range) &&
            memseg::within(one.range.address, one.range.bytes, range.address, range.bytes);
   });
   return found != pair.keys.end() ? &*found : nullptr;
 }
 
-// The answer may be lost, or that there is none: until then, and for a while after a refusal,
-// packets are sent, to which the peer answers why.
+bool ActivePairs::was_refused(const Pair& pair, const MemoryRange& range, Time now) {
+  return std::ranges::any_of(pair.refused, [&](const Refused& one) {
+    return now < one.until && of_one_segment(one.range, range) &&
+           one.range.address <= range.address &&
+           range.address - one.range.address < one.range.bytes;
+  });
+}
+
+// Until the answer comes, which may be lost, packets are sent.
 void ActivePairs::ask_for_key(Pair& pair, const MemoryRange& range, Time now) {
-  if (now < pair.key_at) return;
-  pair.key_at = now + ask_again_after;
+  if (was_refused(pair, range, now)) return;
+  if (pair.key_number != 0) {
+    if (now < pair.key_at) return;
+    pair.key_wait = std::min(2 * pair.key_wait, longest_pause);
+  }
+  pair.key_at = now + pair.key_wait;
   pair.key_number = next_number_++;
   pair.wanted = range;
+  look_no_later(now + between_looks);
   send(pair, {.kind = Kind::key, .number = pair.key_number, .range = range});
 }
 
-void ActivePairs::take_key(Pair& pair, const PairMessage& answer) {
-  if (answer.number != pair.key_number || pair.state != State::up) return;
+void ActivePairs::take_key(Pair& pair, const PairMessage& answer, Time now) {
+  const bool asks = pair.state == State::up || pair.state == State::resting;
+  if (answer.number != pair.key_number || pair.key_number == 0 || !asks) return;
   pair.key_number = 0;
-  if (answer.kind == Kind::unkeyed) return;
-  pair.key_at = {};
+  pair.key_wait = ask_again_after;
+  if (answer.kind == Kind::unkeyed) {
+    if (pair.refused.size() == most_refused) pair.refused.erase(pair.refused.begin());
+    pair.refused.push_back({.range = pair.wanted, .until = now + refused_for});
+    return;
+  }
   if (pair.keys.size() == most_keys) pair.keys.erase(pair.keys.begin());
   Key key{.range = pair.wanted, .key = answer.opened.key};
   key.range.address = answer.opened.address;
@@ -93,8 +132,9 @@ void ActivePairs::make(Pair& pair, Time now) {
   pair.again_at = now + pair.pause;
   if (!pair.end) return;
   pair.state = State::making;
-  pair.asked = false;
+  pair.asked = pair.was_up = false;
   pair.number = next_number_++;
+  look_no_later(now + between_looks);
 }
 
 void ActivePairs::stop(Pair& pair) {
@@ -104,12 +144,17 @@ void ActivePairs::stop(Pair& pair) {
   }
   pair.state = State::stopping;
   pair.keys.clear();
+  pair.key_number = 0;
   uses_.access.stop(pair.end);
 }
 
 void ActivePairs::stopped(Pair& pair, Time now) {
   pair.end = {};
-  if (!pair.asked) return fenced(pair, now);
+  if (!pair.was_up) {
+    // Nothing was sent over it: the peer need not be waited for.
+    if (pair.asked) send(pair, {.kind = Kind::unpair, .number = pair.number});
+    return fenced(pair, now);
+  }
   pair.state = State::fencing;
   pair.questions = 0;
   ask(pair, now);
@@ -122,15 +167,16 @@ void ActivePairs::fenced(Pair& pair, Time now) {
   uses_.slices.fenced(pair.peer, now);
 }
 
-// Asks the peer for its end, or to destroy it. A peer that never answers has no such ends.
+// Asks the peer for its end, or to destroy it. A peer of another version does not answer.
 void ActivePairs::ask(Pair& pair, Time now) {
   if (pair.state == State::asking && pair.questions == most_questions) {
     pair.pause = longest_pause;
     return stop(pair);
   }
+  const Duration wait = ask_again_after * (1 << std::min(pair.questions, 10u));
   ++pair.questions;
   pair.asked = true;
-  pair.ask_at = now + ask_again_after;
+  pair.ask_at = now + std::min(wait, longest_wait);
   look_no_later(pair.ask_at);
   const bool fences = pair.state == State::fencing;
   send(pair, {.kind = fences ? Kind::unpair : Kind::pair, .number = pair.number, .end = pair.own});
@@ -143,14 +189,18 @@ void ActivePairs::send(const Pair& pair, const PairMessage& message) {
 void ActivePairs::handle(PeerId from, const PairMessage& answer, Time now) {
   Pair* const pair = find(from);
   if (pair == nullptr) return;
-  if (answer.kind == Kind::keyed || answer.kind == Kind::unkeyed) return take_key(*pair, answer);
+  if (answer.kind == Kind::keyed || answer.kind == Kind::unkeyed) {
+    return take_key(*pair, answer, now);
+  }
   if (answer.number != pair->number) return;
   if (answer.kind == Kind::paired && pair->state == State::asking) {
+    const auto peer = uses_.transport.facts(from);
+    if (!peer) return stop(*pair);
     pair->state = State::connecting;
-    uses_.access.connect(pair->end, answer.end);
+    uses_.access.connect(pair->end, answer.end, peer->at.address);
   } else if (answer.kind == Kind::unpaired && pair->state == State::fencing) {
     fenced(*pair, now);
-  } else if (answer.kind == Kind::unpaired) {
+  } else if (answer.kind == Kind::unpaired || answer.kind == Kind::refused) {
     stop(*pair);  // the peer has no end for us, or not any longer
   }
 }
@@ -172,16 +222,15 @@ bool ActivePairs::handle(const drivers::RemoteAccess::News& news, Time now) {
     ask(*pair, now);
   } else if (news.what == What::connected && pair->state == State::connecting) {
     pair->state = State::up;
-    pair->key_at = {};
-    pair->pause = first_pause;
+    pair->was_up = true;
   }
   return true;
 }
 
 void ActivePairs::look(Time now) {
-  look_at_ = pairs_.size() > 0 ? now + ask_again_after : never;
+  look_at_ = pairs_.size() > 0 ? now + between_looks : never;
   pairs_.for_each([&](Pair& pair) {
-    if (!uses_.channels.knows(pair.peer)) {
+    if (!uses_.transport.knows(pair.peer)) {
       stop(pair);
       if (pair.state == State::stopping) return;
       by_peer_.erase(key_of(pair.peer));

@@ -13,26 +13,28 @@
 namespace urma::engine {
 
 // The pairs by which this device accesses the memory of peers: one for each peer that works need
-// one for. It makes a pair when a work could have used it, asks the peer for the keys of its
-// segments, and replaces a pair that has failed. Before the works of a failed pair begin again, the
-// peer has destroyed its end, so that nothing that was on its way arrives later. Called by the
-// thread that runs the pass.
+// one for. When a work could have used a pair, it asks the peer for the key of the segment, and
+// then for a pair. It replaces a pair that has failed. Before the works of a failed pair begin
+// again, the peer has destroyed its end, so that nothing that was on its way arrives later. Called
+// by the thread that runs the pass.
 class ActivePairs final : public jetty::Carrier {
  public:
   // All of these outlive this object.
   struct Uses {
     drivers::RemoteAccess& access;
     LineJetty& lines;
-    transport::Channels& channels;
+    transport::Transport& transport;
     jetty::CarriedSlices& slices;
   };
   explicit ActivePairs(const Uses& uses);
 
   // Carrier
   uint32_t least_bytes() const override { return uses_.access.least_bytes(); }
-  bool begin(const Task& task, Time now) override;
+  Begun begin(const Task& task, Time now) override;
   void stop(PeerId peer, Time now) override;
 
+  // A slice to this peer was carried.
+  void worked(PeerId peer);
   // Handles an answer of a peer.
   [[gnu::cold]] void handle(PeerId from, const PairMessage& answer, Time now);
   // Handles news of an end. Returns false if the end is not one of these.
@@ -45,10 +47,16 @@ class ActivePairs final : public jetty::Carrier {
  private:
   static constexpr uint32_t most = 256;
   static constexpr size_t most_keys = 64;
+  static constexpr size_t most_refused = 16;
+  // A question is repeated after this time, then after twice the time, and so on.
   static constexpr Duration ask_again_after = std::chrono::milliseconds(100);
+  static constexpr Duration longest_wait = std::chrono::milliseconds(3200);
+  // Until another one is asked for a range whose key was refused.
+  static constexpr Duration refused_for = std::chrono::seconds(1);
   static constexpr Duration first_pause = std::chrono::milliseconds(10);
   static constexpr Duration longest_pause = std::chrono::seconds(10);
-  static constexpr uint32_t most_questions = 20;
+  static constexpr uint32_t most_questions = 6;
+  static constexpr Duration between_looks = std::chrono::seconds(1);
 
   // resting: there is no end. making: the driver makes one. asking: the peer is asked for its end.
   // connecting: the driver connects the two. up: slices are carried. stopping: the driver destroys
@@ -59,10 +67,16 @@ class ActivePairs final : public jetty::Carrier {
     MemoryRange range;
     uint32_t key;
   };
+  // A range whose key was refused.
+  struct Refused {
+    MemoryRange range;
+    Time until;
+  };
   struct Pair {
     PeerId peer;
     State state = State::resting;
-    bool asked = false;  // the peer may have an end for this number
+    bool asked = false;   // the peer may have an end for this number
+    bool was_up = false;  // something may have been sent over it
     uint32_t number = 0;
     Handle end;
     drivers::RemoteAccess::Description own{};
@@ -71,17 +85,20 @@ class ActivePairs final : public jetty::Carrier {
     Time again_at{};               // resting: when it may be made again
     Duration pause = first_pause;  // before it is made again
     std::vector<Key> keys;
-    MemoryRange wanted{};  // the range for which a key was asked last
-    uint32_t key_number = 0;
-    Time key_at{};  // before this time, no other key is asked for
+    std::vector<Refused> refused;
+    MemoryRange wanted{};     // the range for which a key was asked last
+    uint32_t key_number = 0;  // of that question; 0 if it was answered
+    Time key_at{};            // when another one may be asked, if it is not answered
+    Duration key_wait = ask_again_after;
   };
 
   static uint64_t key_of(PeerId peer) { return uint64_t{peer.index} << 32 | peer.generation; }
   Pair* find(PeerId peer);
   Pair* find_or_make(PeerId peer);
   static const Key* find_key(const Pair& pair, const MemoryRange& range);
+  static bool was_refused(const Pair& pair, const MemoryRange& range, Time now);
   void ask_for_key(Pair& pair, const MemoryRange& range, Time now);
-  void take_key(Pair& pair, const PairMessage& answer);
+  void take_key(Pair& pair, const PairMessage& answer, Time now);
   void make(Pair& pair, Time now);
   void stop(Pair& pair);
   void stopped(Pair& pair, Time now);

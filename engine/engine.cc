@@ -79,6 +79,7 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
   if (access == nullptr) return;
   pairs_.emplace(Pairs::Uses{*access, lines_, transport_, transactions_.initiator().carried(),
                              segments_, judge_});
+  registrations_.set_pairs(&pairs_->passive());
 }
 
 Engine::~Engine() {

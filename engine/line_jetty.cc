@@ -15,7 +15,8 @@ LineJetty::LineJetty(jetty::Jetties& jetties, DirtySet& dirty)
       jfc_(std::make_shared<jetty::Jfc>(jetty::Queues::entries_of(slots, slots))),
       queues_(std::make_shared<jetty::Queues>(slots, slots, jfc_)),
       receive_buffers_(slots * line_bytes),
-      sending_(slots) {
+      sending_(slots),
+      to_(slots) {
   jfc_->reserve(queues_->entries());
   const jetty::Jetty* jetty = jetties.create(names_jetty, open_token, {queues_, {}});
   URMA_ASSERT(jetty != nullptr, "the first Jetty of an engine finds room");
@@ -36,6 +37,7 @@ void LineJetty::post_receive(uint16_t slot) {
 void LineJetty::post(PeerId to) {
   const uint16_t slot = free_to_send_.back();
   free_to_send_.pop_back();
+  to_[slot] = to;
   const RemoteJetty target{.peer = to, .id = names_jetty, .token = open_token};
   const Work work = urma::send(std::as_bytes(std::span(sending_[slot])), target).tag(slot);
   queues_->post({&work, 1});

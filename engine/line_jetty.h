@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,10 +22,11 @@ class LineJetty {
   LineJetty(jetty::Jetties& jetties, DirtySet& dirty);
 
   // Sends what `write` writes to a string, in which line_bytes are reserved. If there is no room,
-  // or the line is too long, it is dropped.
+  // also because the peer takes none of the lines before, or the line is too long, it is dropped.
   template <class Write>
   void send(PeerId to, Write&& write) {
     if (free_to_send_.empty() || queues_->vacant_berths() == 0) return;
+    if (std::ranges::count(to_, to) >= most_to_one) return;
     std::string& line = sending_[free_to_send_.back()];
     write(line);
     if (line.size() <= line_bytes) post(to);
@@ -42,6 +45,7 @@ class LineJetty {
       const auto slot = static_cast<uint16_t>(one.tag);
       if (one.operation != Operation::receive) {
         free_to_send_.push_back(slot);
+        to_[slot] = {};
         continue;
       }
       if (one.ok() && one.from_jetty == names_jetty) each(one.from, text_in(slot, one.bytes));
@@ -52,6 +56,8 @@ class LineJetty {
 
  private:
   static constexpr uint16_t slots = 32;
+  // Lines on their way to one peer: if that takes none, it must not hold back those to others.
+  static constexpr ptrdiff_t most_to_one = 4;
 
   void post(PeerId to);
   void post_receive(uint16_t slot);
@@ -65,6 +71,7 @@ class LineJetty {
   uint32_t index_;
   std::vector<std::byte> receive_buffers_;
   std::vector<std::string> sending_;  // by tag
+  std::vector<PeerId> to_;            // by tag; empty if nothing is on its way
   std::vector<uint16_t> free_to_send_;
 };
 

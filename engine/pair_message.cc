@@ -11,8 +11,8 @@ namespace {
 using Kind = PairMessage::Kind;
 using Description = drivers::RemoteAccess::Description;
 
-constexpr std::array<std::string_view, 7> pair_words = {"pair", "paired", "unpair", "unpaired",
-                                                        "key",  "keyed",  "unkeyed"};  // by kind
+constexpr std::array<std::string_view, 8> pair_words = {
+    "pair", "paired", "refused", "unpair", "unpaired", "key", "keyed", "unkeyed"};  // by kind
 
 // Reads fields that are separated by one blank.
 class Fields {

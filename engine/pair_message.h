@@ -12,11 +12,11 @@
 namespace urma::engine {
 
 // A message between two devices about their pairs (docs/protocol.md, pairs): a line of text.
-//   pair NUMBER END      ->  paired NUMBER END | unpaired NUMBER
+//   pair NUMBER END      ->  paired NUMBER END | refused NUMBER
 //   unpair NUMBER        ->  unpaired NUMBER
 //   key NUMBER RANGE     ->  keyed NUMBER ADDRESS BYTES KEY | unkeyed NUMBER
 struct PairMessage {
-  enum class Kind : uint8_t { pair, paired, unpair, unpaired, key, keyed, unkeyed };
+  enum class Kind : uint8_t { pair, paired, refused, unpair, unpaired, key, keyed, unkeyed };
 
   Kind kind = Kind::pair;
   uint32_t number = 0;                       // the asker's; the answer repeats it

@@ -5,8 +5,8 @@ namespace urma::engine {
 Pairs::Pairs(const Uses& uses)
     : access_(uses.access),
       slices_(uses.slices),
-      active_({uses.access, uses.lines, uses.channels, uses.slices}),
-      passive_({uses.access, uses.lines, uses.channels, uses.segments, uses.judge}) {
+      active_({uses.access, uses.lines, uses.transport, uses.slices}),
+      passive_({uses.access, uses.lines, uses.transport, uses.segments, uses.judge}) {
   slices_.set_carrier(&active_);
 }
 
@@ -15,7 +15,10 @@ Pairs::~Pairs() { slices_.set_carrier(nullptr); }
 bool Pairs::pass(Time now) {
   std::array<drivers::RemoteAccess::Ended, 64> ended;
   const size_t count = access_.ended(ended);
-  for (const auto& one : std::span(ended).first(count)) slices_.ended(one.number, one.done, now);
+  for (const auto& one : std::span(ended).first(count)) {
+    if (one.done) active_.worked(slices_.peer_of(one.number));
+    slices_.ended(one.number, one.done, now);
+  }
   std::array<drivers::RemoteAccess::News, 16> news;
   const size_t told = access_.news(news);
   for (const auto& one : std::span(news).first(told)) {

@@ -12,7 +12,7 @@ class Pairs {
   struct Uses {
     drivers::RemoteAccess& access;
     LineJetty& lines;
-    transport::Channels& channels;
+    transport::Transport& transport;
     jetty::CarriedSlices& slices;
     const memseg::SegmentTable& segments;
     TokenJudge& judge;
@@ -24,12 +24,13 @@ class Pairs {
 
   // Handles what the driver has to report, and what is due. Returns true if there was anything.
   bool pass(Time now);
+  PassivePairs& passive() { return passive_; }
   Time next_deadline() const { return std::min(active_.next_look(), look_at_); }
   // Handles a line that has arrived. Returns false if it is not about pairs.
   [[gnu::cold]] bool handle(PeerId from, std::string_view line, Time now);
 
  private:
-  static constexpr Duration between_looks = std::chrono::milliseconds(100);
+  static constexpr Duration between_looks = std::chrono::seconds(1);
 
   drivers::RemoteAccess& access_;
   jetty::CarriedSlices& slices_;

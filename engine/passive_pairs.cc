@@ -5,9 +5,17 @@ namespace urma::engine {
 using Kind = PairMessage::Kind;
 using What = drivers::RemoteAccess::News::What;
 
-PassivePairs::Pair* PassivePairs::find(PeerId peer) {
-  Pair* found = nullptr;
-  pairs_.for_each([&](Pair& one) {
+namespace {
+
+bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
+}
+
+}  // namespace
+
+PassivePairs::Guest* PassivePairs::find(PeerId peer) {
+  Guest* found = nullptr;
+  guests_.for_each([&](Guest& one) {
     if (one.peer == peer) found = &one;
   });
   return found;
@@ -25,88 +33,138 @@ void PassivePairs::handle(PeerId from, const PairMessage& question, Time now) {
 
 // A peer has one pair. If it asks for another, the old one ends first, and the peer asks again.
 void PassivePairs::make(PeerId from, const PairMessage& question) {
-  if (Pair* const known = find(from)) {
-    if (known->number != question.number) return stop(*known);
-    if (known->connected)
-      send(from, {.kind = Kind::paired, .number = known->number, .end = known->own});
-    return;
+  Guest* const guest = find(from);
+  if (guest == nullptr || guest->told.empty()) {
+    return send(from, {.kind = Kind::refused, .number = question.number});
   }
-  Pair* const pair = pairs_.full() ? nullptr : pairs_.create();
-  if (pair != nullptr) {
-    *pair = {.peer = from,
-             .number = question.number,
-             .end = uses_.access.make(true),
-             .other = question.end};
-    if (pair->end) return;
-    pairs_.destroy(pair);
+  if (guest->end) {
+    if (guest->number != question.number) return stop(*guest);
+    if (!guest->connected) return;
+    return send(from, {.kind = Kind::paired, .number = guest->number, .end = guest->own});
   }
-  send(from, {.kind = Kind::unpaired, .number = question.number});
+  guest->end = uses_.access.make(true);
+  if (!guest->end) return send(from, {.kind = Kind::refused, .number = question.number});
+  guest->number = question.number;
+  guest->other = question.end;
 }
 
 void PassivePairs::end(PeerId from, uint32_t number) {
-  Pair* const pair = find(from);
-  if (pair != nullptr && pair->number == number) return stop(*pair);
+  Guest* const guest = find(from);
+  if (guest != nullptr && guest->end && guest->number == number) return stop(*guest);
   // The peer may be one that was forgotten and is known again: its end must not be left.
   look();
+  const Eid eid = uses_.transport.eid(from);
   bool stopping = false;
-  pairs_.for_each([&](const Pair& one) { stopping = stopping || one.stopping; });
+  guests_.for_each(
+      [&](const Guest& one) { stopping = stopping || (one.stopping && one.eid == eid); });
   if (stopping) return;  // the peer asks again
   send(from, {.kind = Kind::unpaired, .number = number});
 }
 
-void PassivePairs::stop(Pair& pair) {
-  if (pair.stopping) return;
-  pair.stopping = true;
-  pair.connected = false;
-  uses_.access.stop(pair.end);
+void PassivePairs::stop(Guest& guest) {
+  if (guest.stopping || !guest.end) return;
+  guest.stopping = true;
+  guest.connected = false;
+  uses_.access.stop(guest.end);
+}
+
+// ---- keys
+
+bool PassivePairs::end_keys(Memory memory) {
+  bool ended = true;
+  guests_.for_each([&](Guest& guest) {
+    const auto is_it = [&](const Memory& told) { return overlap(told, memory); };
+    if (std::ranges::none_of(guest.told, is_it)) return;
+    stop(guest);
+    if (guest.end) {
+      ended = false;
+    } else {
+      std::erase_if(guest.told, is_it);
+    }
+  });
+  return ended;
+}
+
+// Returns false if there is no room.
+bool PassivePairs::note_told(PeerId peer, const Eid& eid, Memory memory) {
+  Guest* guest = find(peer);
+  if (guest == nullptr) {
+    guest = guests_.create();
+    if (guest == nullptr) return false;
+    *guest = {.peer = peer, .eid = eid, .told = {}, .end = {}};
+    guest->told.reserve(most_told);
+  }
+  const bool known = std::ranges::any_of(guest->told, [&](const Memory& one) {
+    return one.data() == memory.data() && one.size() == memory.size();
+  });
+  if (known) return true;
+  if (guest->told.size() == most_told) return false;
+  guest->told.push_back(memory);
+  return true;
 }
 
 // A peer that guesses tokens is not answered for a while.
 void PassivePairs::tell_key(PeerId from, const PairMessage& question, Time now) {
-  const MemoryRange& range = question.range;
-  const Eid asker = uses_.channels.eid(from);
-  if (!uses_.judge.admits(asker, now)) return;
-  const memseg::SegmentTable::Access access =
-      uses_.segments.access(range.id, range.token, range.address, range.bytes, range.wanted);
-  const bool bad = access.at == nullptr && !uses_.segments.names(range.id, range.token);
-  if (bad) uses_.judge.wrong(asker, range.id, range.token, now);
-  // The device knows memory by its address in this process, and so must the peer. The key of a
-  // larger segment in the same memory would open more than this token does.
-  const bool same = range.address == reinterpret_cast<uintptr_t>(access.at);
-  const auto whole = uses_.segments.memory_of(range.id, range.address);
-  const auto opened = access.at != nullptr && !access.guarded && same
-                          ? uses_.access.opened(whole, range.wanted == Rights::write)
-                          : std::nullopt;
-  const bool exact = opened && opened->bytes == whole.size() &&
-                     opened->address == reinterpret_cast<uintptr_t>(whole.data());
-  if (!exact) return send(from, {.kind = Kind::unkeyed, .number = question.number});
+  if (!uses_.judge.admits(uses_.transport.eid(from), now)) return;
+  const auto opened = open(from, question.range, now);
+  if (!opened) return send(from, {.kind = Kind::unkeyed, .number = question.number});
   send(from, {.kind = Kind::keyed, .number = question.number, .opened = *opened});
 }
 
+std::optional<drivers::RemoteAccess::Opened> PassivePairs::open(PeerId from,
+                                                                const MemoryRange& range,
+                                                                Time now) {
+  const Eid asker = uses_.transport.eid(from);
+  const memseg::SegmentTable::Access access =
+      uses_.segments.access(range.id, range.token, range.address, range.bytes, range.wanted);
+  if (access.at == nullptr) {
+    if (!uses_.segments.names(range.id, range.token)) {
+      uses_.judge.wrong(asker, range.id, range.token, now);
+    }
+    return std::nullopt;
+  }
+  // The device knows memory by its address in this process, and so must the peer.
+  const memseg::SegmentTable::Segment* const segment =
+      uses_.segments.segment_of(range.id, range.address);
+  const bool same = range.address == reinterpret_cast<uintptr_t>(access.at);
+  if (access.guarded || !same || segment == nullptr) return std::nullopt;
+  const Memory memory(segment->base, segment->bytes);
+  const auto opened = uses_.access.opened(memory, segment->rights, range.wanted);
+  if (!opened || !note_told(from, asker, memory)) return std::nullopt;
+  return opened;
+}
+
+// ---- ends
+
 bool PassivePairs::handle(const drivers::RemoteAccess::News& news) {
-  Pair* pair = nullptr;
-  pairs_.for_each([&](Pair& one) {
-    if (one.end == news.end) pair = &one;
+  Guest* guest = nullptr;
+  guests_.for_each([&](Guest& one) {
+    if (one.end == news.end) guest = &one;
   });
-  if (pair == nullptr) return false;
+  if (guest == nullptr) return false;
   if (news.what == What::stopped) {
-    send(pair->peer, {.kind = Kind::unpaired, .number = pair->number});
-    pairs_.destroy(pair);
+    send(guest->peer, {.kind = Kind::unpaired, .number = guest->number});
+    guest->end = {};
+    guest->stopping = guest->connected = false;
   } else if (news.what == What::failed) {
-    stop(*pair);
-  } else if (news.what == What::made && !pair->stopping) {
-    pair->own = news.own;
-    uses_.access.connect(pair->end, pair->other);
-  } else if (news.what == What::connected && !pair->stopping) {
-    pair->connected = true;
-    send(pair->peer, {.kind = Kind::paired, .number = pair->number, .end = pair->own});
+    stop(*guest);
+  } else if (news.what == What::made && !guest->stopping) {
+    const auto peer = uses_.transport.facts(guest->peer);
+    if (!peer) return stop(*guest), true;
+    guest->own = news.own;
+    uses_.access.connect(guest->end, guest->other, peer->at.address);
+  } else if (news.what == What::connected && !guest->stopping) {
+    guest->connected = true;
+    send(guest->peer, {.kind = Kind::paired, .number = guest->number, .end = guest->own});
   }
   return true;
 }
 
 void PassivePairs::look() {
-  pairs_.for_each([&](Pair& pair) {
-    if (!uses_.channels.knows(pair.peer)) stop(pair);
+  guests_.for_each([&](Guest& guest) {
+    if (uses_.transport.knows(guest.peer)) return;
+    stop(guest);
+    if (!guest.end) guests_.destroy(&guest);
   });
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "base/slab.h"
 #include "engine/line_jetty.h"
 #include "engine/pair_message.h"
@@ -9,16 +11,17 @@
 
 namespace urma::engine {
 
-// The pairs by which peers access the memory of this process: makes an end for each peer that asks
-// for one, and tells peers the keys of segments for which they show a valid token. Called by the
-// thread that runs the pass.
+// The pairs by which peers access the memory of this process. It tells a peer the key of a segment
+// for which that shows a valid token, and only then makes an end for it. When a key is to end, the
+// pairs of all peers that were told it end first: a device may give the same key to other memory
+// later. Called by the thread that runs the pass.
 class PassivePairs {
  public:
   // All of these outlive this object.
   struct Uses {
     drivers::RemoteAccess& access;
     LineJetty& lines;
-    transport::Channels& channels;
+    transport::Transport& transport;
     const memseg::SegmentTable& segments;
     TokenJudge& judge;
   };
@@ -28,32 +31,44 @@ class PassivePairs {
   [[gnu::cold]] void handle(PeerId from, const PairMessage& question, Time now);
   // Handles news of an end. Returns false if the end is not one of these.
   [[gnu::cold]] bool handle(const drivers::RemoteAccess::News& news);
-  // Ends pairs of peers that are over. Called a few times in a second.
+  // Ends pairs of peers that are over. Called now and then.
   void look();
-  bool empty() const { return pairs_.size() == 0; }
+  bool empty() const { return guests_.size() == 0; }
+
+  // Ends the pairs of peers that were told a key of this memory, of which no other is told from now
+  // on. Returns false until they have stopped.
+  bool end_keys(std::span<const std::byte> memory);
 
  private:
   static constexpr uint32_t most = 256;
+  static constexpr size_t most_told = 64;
+  using Memory = std::span<const std::byte>;
 
-  struct Pair {
+  // A peer that was told keys. `end` is empty while it has no pair.
+  struct Guest {
     PeerId peer;
-    uint32_t number;  // the peer's
+    Eid eid;
+    std::vector<Memory> told;
+    uint32_t number = 0;  // the peer's
     Handle end;
-    drivers::RemoteAccess::Description other;
+    drivers::RemoteAccess::Description other{};
     drivers::RemoteAccess::Description own{};
     bool connected = false;
     bool stopping = false;
   };
 
-  Pair* find(PeerId peer);
+  Guest* find(PeerId peer);
+  bool note_told(PeerId peer, const Eid& eid, Memory memory);
   void make(PeerId from, const PairMessage& question);
   void end(PeerId from, uint32_t number);
-  void stop(Pair& pair);
+  void stop(Guest& guest);
   void tell_key(PeerId from, const PairMessage& question, Time now);
+  std::optional<drivers::RemoteAccess::Opened> open(PeerId from, const MemoryRange& range,
+                                                    Time now);
   void send(PeerId to, const PairMessage& message);
 
   const Uses uses_;
-  Slab<Pair> pairs_{most};
+  Slab<Guest> guests_{most};
 };
 
 }  // namespace urma::engine

@@ -5,6 +5,7 @@
 #include "drivers/device_reads.h"
 #include "drivers/segment_memory.h"
 #include "engine/fills.h"
+#include "engine/passive_pairs.h"
 #include "jetty/transactions.h"
 #include "memseg/segment_table.h"
 
@@ -81,8 +82,9 @@ class Registrations {
     bool opened = false;
 
     bool begun = false;
-    uint64_t fill = 0;  // the last fill that may answer a read with the older token
-    Time since{};       // when only peers still had to be waited for
+    uint64_t fill = 0;     // the last fill that may answer a read with the older token
+    uint64_t carried = 0;  // the last slice that the device may carry from or to the memory
+    Time since{};          // when only peers still had to be waited for
   };
   // Makes only the newer token valid. Returns false until it is done, and is then called again in
   // later passes.
@@ -90,6 +92,9 @@ class Registrations {
 
   // Removes all segments, without a fence. No segment can be added after this.
   void end();
+
+  // The pairs by which peers access memory: they end when their keys do.
+  void set_pairs(PassivePairs* pairs) { pairs_ = pairs; }
 
   // How many fences ended while a peer still held the memory.
   uint64_t not_fenced() const { return not_fenced_; }
@@ -102,6 +107,10 @@ class Registrations {
   std::optional<Lease> held(const Segments::Segment& segment);
   bool is_released(const Lease& lease);
   bool may_copy(const Segments::Segment& segment);
+  // Ends the keys of this memory that peers have. Returns false until none is valid.
+  bool end_keys(const Segments::Segment& segment) {
+    return pairs_ == nullptr || pairs_->end_keys({segment.base, segment.bytes});
+  }
   // Copies the rights and tokens of all segments that share this TokenID from the table to the
   // medium.
   void grant_all(Handle segment);
@@ -113,6 +122,7 @@ class Registrations {
   drivers::SegmentMemory* const memory_;
   drivers::DeviceReads* const reads_;
   const bool opens_;
+  PassivePairs* pairs_ = nullptr;
   jetty::Transactions& transactions_;
   const Fills& fills_;
   bool ended_ = false;

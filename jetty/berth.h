@@ -92,6 +92,7 @@ struct WorkState {
   bool cut = false;                     // no part of it remains to be cut
   bool in_line = false;                 // it is in its flow's line to be cut
   bool executed = false;                // a slice of it was executed, or may have been
+  bool by_packets = false;              // a device has failed to carry it
   bool cancelled = false;
   bool timed_out = false;  // cancelled because it timed out
   bool overdue = false;    // its withdrawal took too long: its slices end without it

@@ -24,15 +24,17 @@ class Carrier {
     uint32_t from = 0;                // where in the pieces the slice begins
     MemoryRange remote{};             // of the slice
     uint32_t slice = 0;               // named by CarriedSlices::ended
+    bool waits = false;               // its flow has enough slices at the device
   };
 
   // Works with fewer bytes are not carried.
   virtual uint32_t least_bytes() const = 0;
-  // Begins to carry a slice. Returns false if it must be sent in packets: there is no way to the
-  // peer now, or no room, or the device cannot access the memory at either end. If it returns true,
-  // the engine reports the end of the slice, exactly once: when the device accesses neither memory
-  // for it any longer.
-  virtual bool begin(const Task& task, Time now) = 0;
+  // none: the slice must be sent in packets, because there is no way to the peer now, or the device
+  // cannot access the memory at either end. full: it could be carried, but waits, or has no room
+  // until a slice to this peer has ended. begun: the engine reports the end of the slice, exactly
+  // once: when the device does not access the memory of this process for it any longer.
+  enum class Begun : uint8_t { none, full, begun };
+  virtual Begun begin(const Task& task, Time now) = 0;
   // A slice to this peer cannot be waited for: all that are being carried to it end soon.
   virtual void stop(PeerId peer, Time now) = 0;
 };

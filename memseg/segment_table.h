@@ -103,13 +103,12 @@ class SegmentTable {
     return {segment->base + (address - segment->address), segment->guarded};
   }
 
-  // Returns all memory of the segment of this TokenID that contains the address; nothing if there
-  // is none.
-  std::span<std::byte> memory_of(TokenId id, uint64_t address) const {
-    if (number(id) >= id_limit) return {};
+  // Returns the segment of this TokenID that contains the address, or null.
+  const Segment* segment_of(TokenId id, uint64_t address) const {
+    if (number(id) >= id_limit) return nullptr;
     const Segment* const segment = find(root_of(names_[number(id)]), address);
     const bool inside = segment != nullptr && within(segment->address, segment->bytes, address, 1);
-    return inside ? std::span(segment->base, segment->bytes) : std::span<std::byte>{};
+    return inside ? segment : nullptr;
   }
 
   // As `access`, returning only the address.

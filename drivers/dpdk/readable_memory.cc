@@ -38,7 +38,7 @@ bool ReadableMemory::map(std::span<const std::byte> memory, Rights) {
   return true;
 }
 
-void ReadableMemory::unmap(std::span<const std::byte> memory) {
+void ReadableMemory::unmap(std::span<const std::byte> memory, Rights) {
   const Range pages = range_of(pages_of(memory));
   const std::lock_guard lock(mutex_);
   const auto at =
@@ -48,11 +48,11 @@ void ReadableMemory::unmap(std::span<const std::byte> memory) {
   mapped_.erase(at);
 }
 
-void ReadableMemory::grant(std::span<const std::byte> memory) {
+void ReadableMemory::grant(std::span<const std::byte> memory, Rights) {
   if (granted_.size() < most_granted) granted_.push_back(range_of(memory));
 }
 
-void ReadableMemory::revoke(std::span<const std::byte> memory) {
+void ReadableMemory::revoke(std::span<const std::byte> memory, Rights) {
   const Range range = range_of(memory);
   const auto at = std::ranges::find_if(granted_, [&](const Range& granted) {
     return granted.begin == range.begin && granted.end == range.end;

@@ -26,9 +26,9 @@ class ReadableMemory final : public DeviceReads {
   ~ReadableMemory() override;
 
   bool map(std::span<const std::byte> memory, Rights rights) override;
-  void unmap(std::span<const std::byte> memory) override;
-  void grant(std::span<const std::byte> memory) override;
-  void revoke(std::span<const std::byte> memory) override;
+  void unmap(std::span<const std::byte> memory, Rights rights) override;
+  void grant(std::span<const std::byte> memory, Rights rights) override;
+  void revoke(std::span<const std::byte> memory, Rights rights) override;
 
   // Returns whether the device may read these bytes. Called by the thread that runs the port.
   bool has(const std::byte* data, size_t bytes) const;

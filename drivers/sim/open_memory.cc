@@ -22,34 +22,25 @@ bool OpenMemory::map(std::span<const std::byte> memory, Rights rights) {
   return true;
 }
 
-// Several segments may lie in the same memory.
-void OpenMemory::grant(std::span<const std::byte> memory) {
+void OpenMemory::grant(std::span<const std::byte> memory, Rights rights) {
   const auto one = std::ranges::find_if(mapped_, [&](const Mapped& candidate) {
-    return same(candidate.memory, memory) && !candidate.keyed;
+    return same(candidate.memory, memory) && candidate.rights == rights && !candidate.keyed;
   });
   if (one != mapped_.end()) one->granted = one->keyed = true;
 }
 
-void OpenMemory::revoke(std::span<const std::byte> memory) {
+void OpenMemory::revoke(std::span<const std::byte> memory, Rights rights) {
   const auto one = std::ranges::find_if(mapped_, [&](const Mapped& candidate) {
-    return same(candidate.memory, memory) && candidate.granted;
+    return same(candidate.memory, memory) && candidate.rights == rights && candidate.granted;
   });
   if (one != mapped_.end()) one->granted = false;
 }
 
-void OpenMemory::unmap(std::span<const std::byte> memory) {
-  const auto is_it = [&](const Mapped& one) { return same(one.memory, memory); };
-  auto one = std::ranges::find_if(
-      mapped_, [&](const Mapped& candidate) { return is_it(candidate) && !candidate.granted; });
-  if (one == mapped_.end()) one = std::ranges::find_if(mapped_, is_it);
-  if (one != mapped_.end()) mapped_.erase(one);
-}
-
-const OpenMemory::Mapped* OpenMemory::find_granted(const std::byte* data, size_t bytes) const {
+void OpenMemory::unmap(std::span<const std::byte> memory, Rights rights) {
   const auto one = std::ranges::find_if(mapped_, [&](const Mapped& candidate) {
-    return candidate.granted && contains(candidate.memory, data, bytes);
+    return same(candidate.memory, memory) && candidate.rights == rights && !candidate.granted;
   });
-  return one != mapped_.end() ? &*one : nullptr;
+  if (one != mapped_.end()) mapped_.erase(one);
 }
 
 // A transfer that has begun uses memory until that is unmapped.
@@ -59,11 +50,13 @@ bool OpenMemory::covers(const std::byte* data, size_t bytes) const {
 }
 
 std::optional<RemoteAccess::Opened> OpenMemory::opened(std::span<const std::byte> memory,
-                                                       bool write) const {
-  const Mapped* const one = find_granted(memory.data(), memory.size());
-  if (one == nullptr || !has(one->rights, write ? Rights::write : Rights::read)) return {};
-  return RemoteAccess::Opened{.address = reinterpret_cast<uintptr_t>(one->memory.data()),
-                              .bytes = one->memory.size(),
+                                                       Rights rights, Rights wanted) const {
+  const auto one = std::ranges::find_if(mapped_, [&](const Mapped& candidate) {
+    return same(candidate.memory, memory) && candidate.rights == rights && candidate.granted;
+  });
+  if (one == mapped_.end() || !has(rights, wanted)) return {};
+  return RemoteAccess::Opened{.address = reinterpret_cast<uintptr_t>(memory.data()),
+                              .bytes = memory.size(),
                               .key = one->key};
 }
 

@@ -14,14 +14,15 @@ class OpenMemory final : public DeviceReads {
  public:
   // DeviceReads
   bool map(std::span<const std::byte> memory, Rights rights) override;
-  void grant(std::span<const std::byte> memory) override;
-  void revoke(std::span<const std::byte> memory) override;
-  void unmap(std::span<const std::byte> memory) override;
+  void grant(std::span<const std::byte> memory, Rights rights) override;
+  void revoke(std::span<const std::byte> memory, Rights rights) override;
+  void unmap(std::span<const std::byte> memory, Rights rights) override;
 
   // Returns whether the device may access these bytes for works of its own process.
   bool covers(const std::byte* data, size_t bytes) const;
   // As RemoteAccess::opened.
-  std::optional<RemoteAccess::Opened> opened(std::span<const std::byte> memory, bool write) const;
+  std::optional<RemoteAccess::Opened> opened(std::span<const std::byte> memory, Rights rights,
+                                             Rights wanted) const;
   // Returns where the bytes lie that a peer accesses with this key, or null if it may not.
   std::byte* at(const RemoteAccess::There& there, uint64_t bytes, bool write) const;
 
@@ -33,8 +34,6 @@ class OpenMemory final : public DeviceReads {
     bool granted = false;  // works of this process may begin to use it, and keys are handed out
     bool keyed = false;    // it was granted
   };
-  const Mapped* find_granted(const std::byte* data, size_t bytes) const;
-
   std::vector<Mapped> mapped_;
   uint32_t next_key_ = 1;
 };

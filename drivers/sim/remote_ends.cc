@@ -102,7 +102,7 @@ Handle RemoteEnds::make(bool) {
   return handle_of(*free);
 }
 
-void RemoteEnds::connect(Handle handle, const Description& other) {
+void RemoteEnds::connect(Handle handle, const Description& other, const Eid&) {
   const End* const end = find(handle);
   if (end == nullptr || dead_) return;
   const Duration takes(static_cast<int64_t>(network_.prng_.below(longest_change_ns)));
@@ -178,17 +178,18 @@ bool RemoteEnds::may_use(const Transfer& transfer) const {
   return may || settings_.any_memory;
 }
 
-bool RemoteEnds::begin(Handle handle, const Task& task) {
+RemoteAccess::Begun RemoteEnds::begin(Handle handle, const Task& task) {
   End* const end = find(handle);
-  if (end == nullptr || end->state != State::connected || dead_) return false;
+  if (end == nullptr || end->state != State::connected || dead_) return Begun::refused;
   const auto free = std::ranges::find(transfers_, uint64_t{0}, &Transfer::end);
-  if (end->transfers == depth || free == transfers_.end()) return false;
+  if (end->transfers == depth) return Begun::full;
+  if (free == transfers_.end()) return Begun::refused;
   free->number = task.number;
   free->read = task.read;
   free->from = task.from;
   free->bytes = task.bytes;
   free->pieces.assign(task.pieces.begin(), task.pieces.end());
-  if (!may_use(*free)) return false;
+  if (!may_use(*free)) return Begun::refused;
   free->end = end->number;
   ++free->generation;
   ++end->transfers;
@@ -197,7 +198,7 @@ bool RemoteEnds::begin(Handle handle, const Task& task) {
         [index, generation = free->generation, there = task.there](RemoteEnds& at, End&) {
           at.leave(index, generation, there);
         });
-  return true;
+  return Begun::begun;
 }
 
 void RemoteEnds::finish(Transfer& transfer, bool done) {

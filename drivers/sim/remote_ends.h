@@ -36,13 +36,14 @@ class RemoteEnds final : public RemoteAccess {
   // RemoteAccess
   uint32_t least_bytes() const override { return 1; }
   Handle make(bool opens) override;
-  void connect(Handle end, const Description& other) override;
+  void connect(Handle end, const Description& other, const Eid& address) override;
   void stop(Handle end) override;
   size_t news(std::span<News> out) override;
-  bool begin(Handle end, const Task& task) override;
+  Begun begin(Handle end, const Task& task) override;
   size_t ended(std::span<Ended> out) override;
-  std::optional<Opened> opened(std::span<const std::byte> memory, bool write) const override {
-    return memory_.opened(memory, write);
+  std::optional<Opened> opened(std::span<const std::byte> memory, Rights rights,
+                               Rights wanted) const override {
+    return memory_.opened(memory, rights, wanted);
   }
 
  private:

@@ -66,7 +66,8 @@ Result<std::unique_ptr<PacketPort>> DatagramPort::open(const Settings& settings)
   Result<Adapter> adapter = Adapter::open(settings);
   if (!adapter) return adapter.error();
   if (mtu_of(*adapter, front_bytes) == 0) return too_small(*adapter);
-  const bool reliable = settings.reliable != Reliable::never && adapter->facts().reads_out > 0;
+  const bool reliable = settings.reliable != Reliable::never &&
+                        std::min(adapter->facts().reads_out, adapter->facts().reads_in) > 0;
   auto objects = std::make_unique<Objects>(std::move(*adapter), reliable);
   const Adapter::Facts& facts = objects->adapter.facts();
   const size_t bytes = frame_count * aligned(TxFrame::head_room + facts.mtu) +
@@ -90,6 +91,7 @@ Result<std::unique_ptr<PacketPort>> DatagramPort::open(const Settings& settings)
     objects->ends = ReliableEnds::make(
         objects->adapter, objects->segments, objects->queue->signals(),
         {.least_bytes = settings.reliable == Reliable::always ? 1 : least_reliable});
+    if (!objects->ends) objects->segments.open_nothing();
   }
   return std::unique_ptr<PacketPort>(new DatagramPort(std::move(objects), settings));
 }

@@ -4,7 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <utility>
+#include <algorithm>
 
 #include "base/above_standard.h"
 #include "base/signals_blocked.h"
@@ -18,10 +18,12 @@ EndMaker::EndMaker(const Adapter& adapter, ibv_cq& completions)
   orders_.reserve(2 * size_t{most});
   results_.reserve(2 * size_t{most});
   const SignalsBlocked blocked;
-  thread_ = std::thread([this] {
-    pthread_setname_np(pthread_self(), "urma-verbs-rc");
-    run();
-  });
+  for (const bool destroys : {false, true}) {
+    threads_[destroys] = std::thread([this, destroys] {
+      pthread_setname_np(pthread_self(), destroys ? "urma-verbs-end" : "urma-verbs-rc");
+      run(destroys);
+    });
+  }
 }
 
 EndMaker::~EndMaker() {
@@ -29,17 +31,33 @@ EndMaker::~EndMaker() {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
-  wake_.notify_one();
-  thread_.join();
+  wake_.notify_all();
+  for (std::thread& one : threads_) one.join();
   if (news_ >= 0) close(news_);
 }
 
 void EndMaker::add(const Order& order) {
   {
     const std::lock_guard lock(mutex_);
+    if (order.what == Order::What::destroy) {
+      std::erase_if(orders_, [&](const Order& one) { return one.end == order.end; });
+    }
     orders_.push_back(order);
   }
-  wake_.notify_one();
+  wake_.notify_all();
+}
+
+// Takes the next order of a thread whose end the other thread does not work on. The mutex must be
+// locked.
+bool EndMaker::take(bool destroys, Order& order) {
+  const auto next = std::ranges::find_if(orders_, [&](const Order& one) {
+    return (one.what == Order::What::destroy) == destroys && one.end != busy_[!destroys];
+  });
+  if (next == orders_.end()) return false;
+  order = *next;
+  orders_.erase(next);
+  busy_[destroys] = order.end;
+  return true;
 }
 
 void EndMaker::take(std::vector<Result>& out) {
@@ -55,26 +73,20 @@ void EndMaker::clear_news() const {
   eventfd_read(news_, &ignored);
 }
 
-void EndMaker::run() {
-  std::vector<Order> orders;
-  orders.reserve(orders_.capacity());
+void EndMaker::run(bool destroys) {
+  std::unique_lock lock(mutex_);
   while (true) {
-    {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return stop_ || !orders_.empty(); });
-      if (stop_) return;
-      orders.swap(orders_);
-    }
-    for (const Order& order : orders) {
-      const Result result = carry_out(order);
-      {
-        const std::lock_guard lock(mutex_);
-        results_.push_back(result);
-        told_.store(true, std::memory_order_relaxed);
-      }
-      eventfd_write(news_, 1);
-    }
-    orders.clear();
+    Order order;
+    wake_.wait(lock, [&] { return stop_ || take(destroys, order); });
+    if (stop_) return;
+    lock.unlock();
+    const Result result = carry_out(order);
+    lock.lock();
+    busy_[destroys] = none;
+    results_.push_back(result);
+    told_.store(true, std::memory_order_relaxed);
+    wake_.notify_all();
+    eventfd_write(news_, 1);
   }
 }
 

@@ -12,8 +12,9 @@
 
 namespace urma::drivers::verbs {
 
-// Makes, connects and destroys ends in a thread of its own, one after the other. Ends are named by
-// indices, which the caller gives out.
+// Makes and connects ends in one thread, which may take a second for each, and destroys them in
+// another, so that nothing waits for an end that cannot be connected. Ends are named by indices,
+// which the caller gives out.
 class EndMaker {
  public:
   static constexpr uint32_t most = 512;
@@ -29,7 +30,8 @@ class EndMaker {
   EndMaker(const Adapter& adapter, ibv_cq& completions);
   ~EndMaker();
 
-  // These return at once, and have one result each, in the order of the calls.
+  // These return at once, and have one result each. `destroy` cancels the others of this end, which
+  // then may have no result; the index is not used again before its own.
   void make(uint32_t end, bool opens) {
     add({.end = end, .what = Order::What::make, .opens = opens});
   }
@@ -55,8 +57,11 @@ class EndMaker {
     RemoteAccess::Description other{};
   };
 
+  static constexpr uint32_t none = UINT32_MAX;
+
   void add(const Order& order);
-  void run();
+  bool take(bool destroys, Order& order);
+  void run(bool destroys);
   Result carry_out(const Order& order);
 
   const Adapter& adapter_;
@@ -67,11 +72,12 @@ class EndMaker {
   std::mutex mutex_;  // of what follows
   std::condition_variable wake_;
   std::vector<Order> orders_;
+  std::array<uint32_t, 2> busy_{none, none};  // the end that each thread works on
   std::vector<Result> results_;
   bool stop_ = false;
   std::atomic<bool> told_{false};  // whether there are results
 
-  std::thread thread_;
+  std::array<std::thread, 2> threads_;
 };
 
 }  // namespace urma::drivers::verbs

@@ -20,9 +20,9 @@ class RegisteredSegments final : public DeviceReads {
   }
 
   bool map(std::span<const std::byte> memory, Rights rights) override;
-  void grant(std::span<const std::byte> memory) override;
-  void revoke(std::span<const std::byte> memory) override;
-  void unmap(std::span<const std::byte> memory) override;
+  void grant(std::span<const std::byte> memory, Rights rights) override;
+  void revoke(std::span<const std::byte> memory, Rights rights) override;
+  void unmap(std::span<const std::byte> memory, Rights rights) override;
 
   // ---- called by the thread that runs the port
 
@@ -33,7 +33,10 @@ class RegisteredSegments final : public DeviceReads {
     return found->key;
   }
   // As RemoteAccess::opened.
-  std::optional<RemoteAccess::Opened> opened(std::span<const std::byte> memory, bool write) const;
+  std::optional<RemoteAccess::Opened> opened(std::span<const std::byte> memory, Rights rights,
+                                             Rights wanted) const;
+  // The adapters of peers access nothing of what is mapped from now on.
+  void open_nothing() { opens_ = false; }
 
  private:
   // More segments are copied from: each packet looks for its own one by one.
@@ -41,7 +44,8 @@ class RegisteredSegments final : public DeviceReads {
 
   struct Mapped {
     Memory memory;
-    Rights opened;         // to the adapters of peers
+    Rights rights;         // as the segment has them
+    bool opened;           // to the adapters of peers
     bool writable;         // by our own
     bool granted = false;  // between `grant` and `revoke`
   };
@@ -50,21 +54,28 @@ class RegisteredSegments final : public DeviceReads {
     const std::byte* end;
     uint32_t key;
     uint32_t remote_key;
-    Rights opened;
+    Rights rights;
+    bool opened;
     bool writable;
   };
-  // Returns a registration of this memory, or the end. Several segments may lie in the same memory:
-  // one that is not granted comes first. The mutex must be locked.
-  std::vector<Mapped>::iterator find(std::span<const std::byte> memory);
+  // Returns a registration of this memory that is not granted, or the end. The mutex must be
+  // locked.
+  std::vector<Mapped>::iterator find(std::span<const std::byte> memory, Rights rights);
+  // Returns the grant of exactly this segment, or null.
+  const Granted* find_whole(std::span<const std::byte> memory, Rights rights) const;
+  // Returns a grant that contains these bytes, or null.
   const Granted* find_granted(const std::byte* data, size_t bytes) const {
+    const Granted* found = nullptr;
     for (const Granted& one : granted_) {
-      if (one.begin <= data && data + bytes <= one.end) return &one;
+      if (one.begin > data || data + bytes > one.end) continue;
+      found = &one;
+      if (one.writable) break;
     }
-    return nullptr;
+    return found;
   }
 
   const Adapter& adapter_;
-  const bool opens_;
+  bool opens_;
   std::vector<Granted> granted_;  // used by the thread that runs the port
   std::mutex mutex_;              // of the rest; never held during a system call
   std::vector<Mapped> mapped_;

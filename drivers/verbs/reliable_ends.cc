@@ -44,15 +44,17 @@ ReliableEnds::End* ReliableEnds::find(Handle end) {
 
 Handle ReliableEnds::make(bool opens) {
   const auto free = std::ranges::find(ends_, State::none, &End::state);
-  if (free == ends_.end()) return {};
+  if (free == ends_.end() || broken_) return {};
   const auto index = static_cast<uint32_t>(free - ends_.begin());
   *free = {.generation = free->generation + 1, .state = State::new_};
   maker_->make(index, opens);
   return handle_of(index);
 }
 
-void ReliableEnds::connect(Handle end, const Description& other) {
-  if (find(end) != nullptr) maker_->connect(end.index, other);
+void ReliableEnds::connect(Handle end, const Description& other, const Eid& address) {
+  if (find(end) == nullptr) return;
+  if (!ReliableQueue::is_end_at(other, address)) return fail(end.index);
+  maker_->connect(end.index, other);
 }
 
 // An end that is destroyed is not read or written any longer, whatever was in it.
@@ -142,13 +144,14 @@ unsigned ReliableEnds::gather(const Task& task, std::span<ibv_sge> parts) const 
   return left == 0 ? count : 0;
 }
 
-bool ReliableEnds::begin(Handle handle, const Task& task) {
+RemoteAccess::Begun ReliableEnds::begin(Handle handle, const Task& task) {
   End* const end = find(handle);
-  if (end == nullptr || end->state != State::connected) return false;
-  if (end->transfers == ReliableQueue::depth || free_transfers_.empty()) return false;
+  if (end == nullptr || end->state != State::connected) return Begun::refused;
+  if (end->transfers == ReliableQueue::depth) return Begun::full;
+  if (free_transfers_.empty()) return Begun::refused;
   std::array<ibv_sge, max_pieces> parts;
   const unsigned count = gather(task, std::span(parts).first(most_parts_));
-  if (count == 0) return false;
+  if (count == 0) return Begun::refused;
   const uint32_t index = free_transfers_.back();
   Transfer& transfer = transfers_[index];
   ibv_send_wr work{};
@@ -160,13 +163,13 @@ bool ReliableEnds::begin(Handle handle, const Task& task) {
   work.wr.rdma = {.remote_addr = task.there.address, .rkey = task.there.key};
   if (maker_->at(handle.index).post(work) != 0) {
     fail(handle.index);
-    return false;
+    return Begun::refused;
   }
   free_transfers_.pop_back();
   transfer.end = handle.index;
   transfer.number = task.number;
   ++end->transfers;
-  return true;
+  return Begun::begun;
 }
 
 void ReliableEnds::finish(Transfer& transfer, bool done) {
@@ -181,7 +184,10 @@ void ReliableEnds::finish(Transfer& transfer, bool done) {
 bool ReliableEnds::take_completions() {
   std::array<ibv_wc, burst> completions;
   const int count = ibv_poll_cq(completions_.get(), burst, completions.data());
-  if (count < 0) fail_all();
+  if (count < 0) {
+    broken_ = true;
+    fail_all();
+  }
   for (int i = 0; i < count; ++i) {
     const ibv_wc& one = completions[static_cast<size_t>(i)];
     Transfer& transfer = transfers_[static_cast<uint32_t>(one.wr_id) % most_transfers];
@@ -197,7 +203,9 @@ bool ReliableEnds::take_completions() {
 
 size_t ReliableEnds::ended(std::span<Ended> out) {
   if (ended_.empty()) {
-    if (free_transfers_.size() < most_transfers) (void)take_completions();
+    // Completions of ends that were destroyed may be before those of others.
+    while (ended_.empty() && free_transfers_.size() < most_transfers && take_completions())
+      continue;
     take_results();
   }
   const size_t count = std::min(out.size(), ended_.size());

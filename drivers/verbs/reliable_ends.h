@@ -23,17 +23,20 @@ class ReliableEnds final : public RemoteAccess {
 
   uint32_t least_bytes() const override { return settings_.least_bytes; }
   Handle make(bool opens) override;
-  void connect(Handle end, const Description& other) override;
+  void connect(Handle end, const Description& other, const Eid& address) override;
   void stop(Handle end) override;
   size_t news(std::span<News> out) override;
-  bool begin(Handle end, const Task& task) override;
+  Begun begin(Handle end, const Task& task) override;
   size_t ended(std::span<Ended> out) override;
-  std::optional<Opened> opened(std::span<const std::byte> memory, bool write) const override {
-    return segments_.opened(memory, write);
+  std::optional<Opened> opened(std::span<const std::byte> memory, Rights rights,
+                               Rights wanted) const override {
+    return segments_.opened(memory, rights, wanted);
   }
 
-  // The channel becomes readable at the next completion.
-  void arm() const { ibv_req_notify_cq(completions_.get(), 0); }
+  // The channel becomes readable at the next completion, if transfers are in the queue.
+  void arm() const {
+    if (free_transfers_.size() < most_transfers) ibv_req_notify_cq(completions_.get(), 0);
+  }
   // Returns a descriptor that becomes readable when there is news.
   int descriptor() const { return maker_->news(); }
   void clear_news() const { maker_->clear_news(); }
@@ -70,6 +73,7 @@ class ReliableEnds final : public RemoteAccess {
   const unsigned most_parts_;
   RegisteredSegments& segments_;
   CompletionQueue completions_;
+  bool broken_ = false;  // the completion queue
   std::array<End, EndMaker::most> ends_;
   std::array<Transfer, most_transfers> transfers_;
   std::vector<uint32_t> free_transfers_;

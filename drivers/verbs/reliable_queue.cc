@@ -80,8 +80,12 @@ Description ReliableQueue::describe() const {
   return out;
 }
 
+bool ReliableQueue::is_end_at(const Description& end, const Eid& address) {
+  return end[version] == description_version && end[reads] != std::byte{0} &&
+         std::equal(address.bytes.begin(), address.bytes.end(), end.begin() + gid);
+}
+
 bool ReliableQueue::connect(const Description& other) {
-  if (other[version] != description_version) return false;
   const Adapter::Facts& facts = adapter_->facts();
   Eid address;
   std::copy_n(other.begin() + gid, sizeof(Eid), address.bytes.begin());

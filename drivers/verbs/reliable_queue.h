@@ -17,6 +17,9 @@ class ReliableQueue {
   // no queue pair.
   static std::optional<ReliableQueue> make(const Adapter& adapter, ibv_cq& completions, bool opens);
 
+  // Returns whether this describes an end that this version can connect to, of an adapter at this
+  // address.
+  static bool is_end_at(const RemoteAccess::Description& end, const Eid& address);
   // Returns a description with which the other end connects.
   RemoteAccess::Description describe() const;
   // Connects it to the end that this describes. Returns false if it describes none, or the

@@ -18,10 +18,9 @@ class CarriedSlices {
   // With null, nothing is carried.
   void set_carrier(Carrier* carrier) { carrier_ = carrier; }
 
-  // none: the slice is to be sent in packets. full: the flow has enough slices at the device; the
-  // end of one activates it.
-  enum class Begun : uint8_t { none, full, begun };
-  // Begins to carry the next slice of a work, `bytes` long.
+  using Begun = Carrier::Begun;
+  // Begins to carry the next slice of a work, `bytes` long. If there is no room, the end of another
+  // slice activates the flow.
   Begun begin(Flow& flow, Jetty& jetty, uint16_t lease, uint32_t bytes, Time now) {
     return carrier_ != nullptr ? begin_at_device(flow, jetty, lease, bytes, now) : Begun::none;
   }
@@ -30,6 +29,13 @@ class CarriedSlices {
   void ended(uint32_t slice, bool done, Time now);
   // Nothing that the device began to carry to this peer before can arrive any more.
   void fenced(PeerId peer, Time now);
+  // Returns the peer of a slice that has not ended.
+  PeerId peer_of(uint32_t slice) const { return flows_.at(slices_.at(slice).flow).peer; }
+
+  // Slices are numbered in the order in which they begin. Returns the number of the latest one, and
+  // whether the device has ended all up to a number.
+  uint64_t latest() const { return latest_; }
+  bool at_device_up_to(uint64_t number);
 
   // Ends the slices of cancelled works of this Jetty: immediately, or when the device can be
   // stopped.
@@ -41,6 +47,7 @@ class CarriedSlices {
   static constexpr uint32_t most_of_flow = 16;
 
   struct Carried {
+    uint64_t number;
     uint32_t flow;
     uint32_t bytes;
     uint16_t berth;
@@ -49,15 +56,18 @@ class CarriedSlices {
   };
 
   Begun begin_at_device(Flow& flow, Jetty& jetty, uint16_t lease, uint32_t bytes, Time now);
-  void end(Carried& slice, Status status, Time now);
+  void end(Carried& slice, Status status, bool answered, Time now);
+  void make_room(PeerId peer);
   template <class Function>
   void for_each_to(PeerId peer, Function&& function);
 
+  PeerStates& peers_;
   InitiatorCounters& counters_;
   Flows& flows_;
   OpenWorks& works_;
   Carrier* carrier_ = nullptr;
   Slab<Carried> slices_;
+  uint64_t latest_ = 0;
 };
 
 }  // namespace urma::jetty

@@ -196,15 +196,15 @@ TEST_CASE("only granted memory is sent from where it is, if the port is asked fo
   CHECK(send(granted) == 0);
   REQUIRE(reads.map(granted, Rights::read));
   CHECK(send(granted) == 0);
-  reads.grant(granted);
+  reads.grant(granted, Rights::read);
   CHECK(send(other) == 0);
   CHECK(send(granted) == 1);
   CHECK(send(other) == 2);
-  reads.revoke(granted);
+  reads.revoke(granted, Rights::read);
   CHECK(receive_packets(ports, *ports.b, 5).size() == 5);
   LatePair::look(*ports.a);
   CHECK(send(granted) == 0);
-  reads.unmap(granted);
+  reads.unmap(granted, Rights::read);
   CHECK((receive_packets(ports, *ports.b, 1) == std::vector<Packet>{granted}));
   CHECK(ports.b->device_reads() != nullptr);
   CHECK(PortPair::open("dpdk:net_null0?ip=10.9.0.9/24")->device_reads() == nullptr);

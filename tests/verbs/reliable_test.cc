@@ -243,6 +243,83 @@ TEST_CASE("pairs fail a thousand times: each work completes, and all of it arriv
   CHECK(soft::objects() == 0);
 }
 
+TEST_CASE("a stale token opens nothing, though the adapter gives its key to other memory") {
+  const soft::OnlyAdapter adapter;
+  Reliable both;
+  std::vector<std::byte> memory(64 << 10);
+  for (int round = 0; round < 20; ++round) {
+    Segment first = both.owner().device.register_memory(memory).value();
+    const RemoteSegment stale = both.user().device.import(first.descriptor()).value().segment;
+    both.warm_up(stale);
+    REQUIRE(first.unregister().ok());
+    std::ranges::fill(memory, std::byte{0});
+    std::ranges::fill(both.own(), std::byte{9});
+    const Segment second = both.owner().device.register_memory(memory).value();
+    CHECK(both.run(write(both.own().first(4096), stale)) == Status::remote_access);
+    CHECK(std::ranges::count(memory, std::byte{9}) == 0);
+  }
+}
+
+TEST_CASE("a token of a device's own memory is retired while adapters move data from there") {
+  const soft::OnlyAdapter adapter;
+  Reliable both;
+  both.warm_up();
+  const auto pairs = soft::reliable_pairs();
+  for (int round = 0; round < 10; ++round) {
+    soft::hold_remote_accesses(true);
+    const auto posted = both.own().first(100'000);
+    REQUIRE(both.user().jetty.post(write(posted, both.segment())) == 1);
+    std::array<Completion, 1> none;
+    for (int i = 0; i < 10; ++i) CHECK(both.user().jetty.poll(none) == 0);
+    std::thread release([] {
+      std::this_thread::sleep_for(5ms);
+      soft::hold_remote_accesses(false);
+    });
+    REQUIRE(both.user().segment.rotate().ok());
+    REQUIRE(both.user().segment.retire().ok());
+    release.join();
+    CHECK(collect(both.user().jetty, 1, 5s).at(0).ok());
+    both.warm_up();
+  }
+  CHECK(soft::reliable_pairs() == pairs);
+}
+
+TEST_CASE("a work whose pairs fail again and again is done by packets") {
+  const soft::OnlyAdapter adapter;
+  Reliable both("&rc=always", {.operation_timeout = 2s});
+  both.warm_up();
+  soft::hold_remote_accesses(true);
+  std::atomic<bool> over = false;
+  std::thread failing([&] {
+    while (!over) {
+      std::this_thread::sleep_for(20ms);
+      soft::fail_reliable_pairs("soft0", Failure::reported);
+    }
+  });
+  std::ranges::fill(both.own(), std::byte{5});
+  const Time posted = read_clock();
+  CHECK(both.run(write(both.own(), both.segment())) == Status::ok);
+  CHECK(read_clock() - posted < 5s);
+  CHECK(std::ranges::count(both.theirs(), std::byte{5}) == segment_bytes);
+  over = true;
+  failing.join();
+  soft::hold_remote_accesses(false);
+}
+
+TEST_CASE("more slices than a pair has room for wait for it, and are not sent in packets") {
+  const soft::OnlyAdapter adapter;
+  Reliable both;
+  both.warm_up();
+  std::vector<Jetty> jetties;
+  for (int i = 0; i < 8; ++i) jetties.push_back(both.user().device.jetty().value());
+  const uint64_t before = both.carried();
+  for (Jetty& jetty : jetties) {
+    REQUIRE(jetty.post(write(both.own(), both.segment())) == 1);
+  }
+  for (Jetty& jetty : jetties) CHECK(collect(jetty, 1, 20s).at(0).ok());
+  CHECK(both.carried() == before + jetties.size() * segment_bytes / (64 << 10));
+}
+
 TEST_CASE("a work that waits for an adapter ends in bounded time, and its memory is free then") {
   const soft::OnlyAdapter adapter;
   Reliable both("&rc=always", {.operation_timeout = 300ms});

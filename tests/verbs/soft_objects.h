@@ -173,6 +173,7 @@ struct Fabric {
   size_t others = 0;  // objects that are in none of these lists
   uint32_t next_number = 17;
   uint32_t next_key = 1000;
+  std::vector<uint32_t> free_keys;  // of deregistered memory, in pairs of which the first is here
   uint16_t next_service = 40000;
   uint16_t next_lid = 1;
   double loss = 0;

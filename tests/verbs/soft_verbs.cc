@@ -475,8 +475,16 @@ ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, size_t bytes, int access) {
   memory->pd = domain;
   memory->addr = address;
   memory->length = bytes;
-  memory->lkey = all.next_key++;
-  memory->rkey = all.next_key++;  // another one, so that a driver cannot confuse them
+  // The keys of the last memory that was deregistered, as adapters with a cache of keys give them.
+  uint32_t key = all.next_key;
+  if (all.free_keys.empty()) {
+    all.next_key += 2;
+  } else {
+    key = all.free_keys.back();
+    all.free_keys.pop_back();
+  }
+  memory->lkey = key;
+  memory->rkey = key + 1;  // another one, so that a driver cannot confuse them
   memory->access = access;
   all.memories.push_back(memory);
   return memory;
@@ -488,6 +496,7 @@ int ibv_dereg_mr(ibv_mr* memory) {
   const std::lock_guard lock(Fabric::the().mutex);
   auto* const one = static_cast<SoftMemory*>(memory);
   static_cast<SoftContext*>(one->context)->adapter().locked -= one->length;
+  Fabric::the().free_keys.push_back(one->lkey);
   forget(Fabric::the().memories, *one);
   delete one;
   return 0;

@@ -54,15 +54,15 @@ TEST_CASE("a device reads what is granted, and nothing else") {
   REQUIRE(it.memory.map(it.part(1000, 10'000), Rights::read));
   CHECK(it.device.mapped.size() == 3);
   CHECK_FALSE(it.has(1000, 1));
-  it.memory.grant(it.part(1000, 10'000));
+  it.memory.grant(it.part(1000, 10'000), Rights::read);
   CHECK(it.has(1000, 10'000));
   CHECK(it.has(5000, 100));
   CHECK_FALSE(it.has(999, 10));
   CHECK_FALSE(it.has(10'000, 1001));
-  it.memory.revoke(it.part(1000, 10'000));
+  it.memory.revoke(it.part(1000, 10'000), Rights::read);
   CHECK_FALSE(it.has(5000, 100));
   CHECK(it.device.mapped.size() == 3);
-  it.memory.unmap(it.part(1000, 10'000));
+  it.memory.unmap(it.part(1000, 10'000), Rights::read);
   CHECK(it.device.mapped.empty());
 }
 
@@ -71,13 +71,13 @@ TEST_CASE("segments on the same pages share a mapping, until the last one is unm
   REQUIRE(it.memory.map(it.part(0, 8192), Rights::read));
   REQUIRE(it.memory.map(it.part(100, 200), Rights::read));
   REQUIRE(it.memory.map(it.part(0, 8192), Rights::read));
-  for (int i = 0; i < 2; ++i) it.memory.grant(it.part(0, 8192));
-  it.memory.revoke(it.part(0, 8192));
-  it.memory.unmap(it.part(0, 8192));
+  for (int i = 0; i < 2; ++i) it.memory.grant(it.part(0, 8192), Rights::read);
+  it.memory.revoke(it.part(0, 8192), Rights::read);
+  it.memory.unmap(it.part(0, 8192), Rights::read);
   CHECK(it.has(0, 8192));
-  it.memory.unmap(it.part(100, 200));
+  it.memory.unmap(it.part(100, 200), Rights::read);
   CHECK(it.device.mapped.size() == 2);
-  it.memory.unmap(it.part(0, 8192));
+  it.memory.unmap(it.part(0, 8192), Rights::read);
   CHECK(it.device.mapped.empty());
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("memory that the device cannot map is refused") {
   CHECK_FALSE(it.memory.map(it.part(100, 8192), Rights::read));  // of which a part is mapped
   it.device.most_ranges = 1;
   CHECK_FALSE(it.memory.map(it.part(65536, 1), Rights::read));
-  it.memory.unmap(it.part(65536, 1));  // was never mapped
+  it.memory.unmap(it.part(65536, 1), Rights::read);  // was never mapped
   CHECK(it.device.mapped.size() == 1);
 }
 
@@ -96,11 +96,11 @@ TEST_CASE("more segments than fit are copied from") {
   size_t had = 0;
   for (size_t i = 0; i < 256; ++i) {
     REQUIRE(it.memory.map(it.part(i * 4096, 4096), Rights::read));
-    it.memory.grant(it.part(i * 4096, 4096));
+    it.memory.grant(it.part(i * 4096, 4096), Rights::read);
     had += it.has(i * 4096, 4096) ? 1 : 0;
   }
   CHECK(had == 128);
-  for (size_t i = 0; i < 256; ++i) it.memory.revoke(it.part(i * 4096, 4096));
+  for (size_t i = 0; i < 256; ++i) it.memory.revoke(it.part(i * 4096, 4096), Rights::read);
   CHECK_FALSE(it.has(0, 1));
 }
 

@@ -59,9 +59,11 @@ class RecordedMemory final : public drivers::SegmentMemory {
 class RecordedReads final : public drivers::DeviceReads {
  public:
   bool map(std::span<const std::byte>, Rights) override { return true; }
-  void grant(std::span<const std::byte>) override {}
-  void revoke(std::span<const std::byte> memory) override { revoked.push_back(memory.data()); }
-  void unmap(std::span<const std::byte>) override {}
+  void grant(std::span<const std::byte>, Rights) override {}
+  void revoke(std::span<const std::byte> memory, Rights) override {
+    revoked.push_back(memory.data());
+  }
+  void unmap(std::span<const std::byte>, Rights) override {}
 
   std::vector<const std::byte*> revoked;
 };
