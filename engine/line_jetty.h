@@ -57,7 +57,7 @@ class LineJetty {
  private:
   static constexpr uint16_t slots = 32;
   // Lines on their way to one peer: if that takes none, it must not hold back those to others.
-  static constexpr ptrdiff_t most_to_one = 4;
+  static constexpr ptrdiff_t most_to_one = 8;
 
   void post(PeerId to);
   void post_receive(uint16_t slot);
