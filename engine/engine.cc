@@ -70,9 +70,7 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       names_(lines_, transport_, port_->clock() != nullptr),
       ready_(settings.limits.jetties + 1),
       jetty_control_(settings.limits.jetties, transactions_, *entropy_, settings.jetty_ids),
-      registrations_(segments_,
-                     {port_->memory(), port_->device_reads(), port_->remote_access() != nullptr},
-                     transactions_, fills_),
+      registrations_(segments_, {port_->memory(), port_->device_reads()}, transactions_, fills_),
       path_changes_(port_->path_ports(), transport_, fills_) {
   if (port_->memory() != nullptr) port_->memory()->set_judge(&judge_);
   drivers::RemoteAccess* const access = port_->remote_access();
@@ -249,7 +247,8 @@ void Engine::settle(Time now) {
 bool Engine::end_everything(Time now) {
   const bool ended = jetty_control_.flush_all(now);
   registrations_.end();
-  return ended && fills_.has_settled(fills_.latest());
+  const bool fenced = !pairs_ || pairs_->passive().end_all_keys();
+  return ended && fenced && fills_.has_settled(fills_.latest());
 }
 
 Time Engine::next_deadline() const {

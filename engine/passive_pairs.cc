@@ -85,7 +85,18 @@ bool PassivePairs::end_keys(Memory memory) {
   return ended;
 }
 
-// Returns false if there is no room.
+bool PassivePairs::end_all_keys() {
+  bool ended = true;
+  guests_.for_each([&](Guest& guest) {
+    stop(guest);
+    ended = ended && !guest.end;
+    if (!guest.end) guest.told.clear();
+  });
+  return ended;
+}
+
+// Notes that the peer is told a key of this memory. Returns false if as many peers are noted as can
+// be, or as much memory of this one.
 bool PassivePairs::note_told(PeerId peer, const Eid& eid, Memory memory) {
   Guest* guest = find(peer);
   if (guest == nullptr) {
@@ -105,16 +116,16 @@ bool PassivePairs::note_told(PeerId peer, const Eid& eid, Memory memory) {
 
 // A peer that guesses tokens is not answered for a while.
 void PassivePairs::tell_key(PeerId from, const PairMessage& question, Time now) {
-  if (!uses_.judge.admits(uses_.transport.eid(from), now)) return;
-  const auto opened = open(from, question.range, now);
+  const Eid asker = uses_.transport.eid(from);
+  if (!uses_.judge.admits(asker, now)) return;
+  const auto opened = open(from, asker, question.range, now);
   if (!opened) return send(from, {.kind = Kind::unkeyed, .number = question.number});
   send(from, {.kind = Kind::keyed, .number = question.number, .opened = *opened});
 }
 
-std::optional<drivers::RemoteAccess::Opened> PassivePairs::open(PeerId from,
+std::optional<drivers::RemoteAccess::Opened> PassivePairs::open(PeerId from, const Eid& asker,
                                                                 const MemoryRange& range,
                                                                 Time now) {
-  const Eid asker = uses_.transport.eid(from);
   const memseg::SegmentTable::Access access =
       uses_.segments.access(range.id, range.token, range.address, range.bytes, range.wanted);
   if (access.at == nullptr) {
@@ -149,10 +160,12 @@ bool PassivePairs::handle(const drivers::RemoteAccess::News& news) {
   } else if (news.what == What::failed) {
     stop(*guest);
   } else if (news.what == What::made && !guest->stopping) {
-    const auto peer = uses_.transport.facts(guest->peer);
-    if (!peer) return stop(*guest), true;
     guest->own = news.own;
-    uses_.access.connect(guest->end, guest->other, peer->at.address);
+    if (const auto peer = uses_.transport.facts(guest->peer)) {
+      uses_.access.connect(guest->end, guest->other, peer->at.address);
+    } else {
+      stop(*guest);
+    }
   } else if (news.what == What::connected && !guest->stopping) {
     guest->connected = true;
     send(guest->peer, {.kind = Kind::paired, .number = guest->number, .end = guest->own});

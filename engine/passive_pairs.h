@@ -38,6 +38,8 @@ class PassivePairs {
   // Ends the pairs of peers that were told a key of this memory, of which no other is told from now
   // on. Returns false until they have stopped.
   bool end_keys(std::span<const std::byte> memory);
+  // The same for all memory.
+  bool end_all_keys();
 
  private:
   static constexpr uint32_t most = 256;
@@ -63,8 +65,8 @@ class PassivePairs {
   void end(PeerId from, uint32_t number);
   void stop(Guest& guest);
   void tell_key(PeerId from, const PairMessage& question, Time now);
-  std::optional<drivers::RemoteAccess::Opened> open(PeerId from, const MemoryRange& range,
-                                                    Time now);
+  std::optional<drivers::RemoteAccess::Opened> open(PeerId from, const Eid& asker,
+                                                    const MemoryRange& range, Time now);
   void send(PeerId to, const PairMessage& message);
 
   const Uses uses_;

@@ -121,9 +121,10 @@ bool Registrations::is_used(const Withdrawal& what, Time now) {
 bool Registrations::withdraw(Withdrawal& what, Time now) {
   if (!what.begun) begin(what, now);
   if (is_used(what, now)) return false;
-  bool keys = false;
-  for_each_part(what, [&](const Segments::Segment& part) { keys = !end_keys(part) || keys; });
-  if (keys) return false;
+  bool keys_ended = true;
+  for_each_part(what,
+                [&](const Segments::Segment& part) { keys_ended = end_keys(part) && keys_ended; });
+  if (!keys_ended) return false;
   if (what.since == Time{}) what.since = now;
   what.held = what.fenced && !what.all ? held(what.own) : std::nullopt;
   if (what.held) return memory_->loose(*what.held) || now - what.since > most_held;
@@ -156,18 +157,19 @@ bool Registrations::retire(Retirement& what, Time now) {
     segments_.retire(what.segment);
     segments_.for_each(segments_.root(what.segment), [&](const Segments::Segment& part) {
       revoke(part);
-      if (opens_) reads_->revoke({part.base, part.bytes}, part.rights);
+      if (pairs_ != nullptr) reads_->revoke({part.base, part.bytes}, part.rights);
     });
-    what.opened = opens_;
+    what.opened = pairs_ != nullptr;
     what.carried = transactions_.initiator().carried().latest();
     what.fill = fills_.latest();
   }
   if (what.since == Time{} && !fills_.has_settled(what.fill)) return false;
   if (transactions_.initiator().carried().at_device_up_to(what.carried)) return false;
-  bool keys = false;
-  segments_.for_each(segments_.root(what.segment),
-                     [&](const Segments::Segment& part) { keys = !end_keys(part) || keys; });
-  if (keys) return false;
+  bool keys_ended = true;
+  segments_.for_each(segments_.root(what.segment), [&](const Segments::Segment& part) {
+    keys_ended = end_keys(part) && keys_ended;
+  });
+  if (!keys_ended) return false;
   if (what.since == Time{}) what.since = now;
   bool held = false;
   segments_.for_each(segments_.root(what.segment), [&](const Segments::Segment& part) {

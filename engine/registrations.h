@@ -24,18 +24,16 @@ class Registrations {
   using Lease = drivers::SegmentMemory::Lease;
   using Segments = memseg::SegmentTable;
 
-  // The parts of the port are null if it does not have them. All parts outlive this object.
+  // The two parts of the port are null if it does not have them. All parts outlive this object.
   struct Medium {
     drivers::SegmentMemory* memory = nullptr;
     drivers::DeviceReads* reads = nullptr;
-    bool opens = false;  // devices of peers access memory that `reads` has granted
   };
   Registrations(Segments& segments, const Medium& medium, jetty::Transactions& transactions,
                 const Fills& fills)
       : segments_(segments),
         memory_(medium.memory),
         reads_(medium.reads),
-        opens_(medium.opens),
         transactions_(transactions),
         fills_(fills) {}
 
@@ -93,7 +91,8 @@ class Registrations {
   // Removes all segments, without a fence. No segment can be added after this.
   void end();
 
-  // The pairs by which peers access memory: they end when their keys do.
+  // The pairs by which devices of peers access memory, which end with their keys. Called before the
+  // first segment is added.
   void set_pairs(PassivePairs* pairs) { pairs_ = pairs; }
 
   // How many fences ended while a peer still held the memory.
@@ -107,7 +106,7 @@ class Registrations {
   std::optional<Lease> held(const Segments::Segment& segment);
   bool is_released(const Lease& lease);
   bool may_copy(const Segments::Segment& segment);
-  // Ends the keys of this memory that peers have. Returns false until none is valid.
+  // Ends the keys that peers have of a segment. Returns false until none is valid.
   bool end_keys(const Segments::Segment& segment) {
     return pairs_ == nullptr || pairs_->end_keys({segment.base, segment.bytes});
   }
@@ -121,10 +120,9 @@ class Registrations {
   Segments& segments_;
   drivers::SegmentMemory* const memory_;
   drivers::DeviceReads* const reads_;
-  const bool opens_;
-  PassivePairs* pairs_ = nullptr;
   jetty::Transactions& transactions_;
   const Fills& fills_;
+  PassivePairs* pairs_ = nullptr;  // null if devices of peers access no memory by themselves
   bool ended_ = false;
   uint64_t not_fenced_ = 0;
 };

@@ -243,6 +243,26 @@ TEST_CASE("pairs fail a thousand times: each work completes, and all of it arriv
   CHECK(soft::objects() == 0);
 }
 
+TEST_CASE("after a device was closed nothing is written to its memory") {
+  const soft::OnlyAdapter adapter;
+  {
+    Reliable both("&rc=always", {.operation_timeout = 500ms});
+    both.warm_up();
+    soft::hold_remote_accesses(true);
+    std::ranges::fill(both.own(), std::byte{3});
+    REQUIRE(both.user().jetty.post(write(both.own().first(100'000), both.segment())) == 1);
+    std::array<Completion, 1> none;
+    for (int i = 0; i < 10; ++i) CHECK(both.user().jetty.poll(none) == 0);
+    both.owner().device.close();
+    std::ranges::fill(both.theirs(), std::byte{0});
+    soft::hold_remote_accesses(false);
+    CHECK(collect(both.user().jetty, 1, 10s).size() == 1);
+    CHECK(std::ranges::count(both.theirs(), std::byte{3}) == 0);
+    CHECK(both.owner().segment.unregister().status() == Status::closed);
+  }
+  CHECK(soft::objects() == 0);
+}
+
 TEST_CASE("a stale token opens nothing, though the adapter gives its key to other memory") {
   const soft::OnlyAdapter adapter;
   Reliable both;
