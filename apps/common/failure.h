@@ -14,7 +14,7 @@ enum class Exit : int {
   ok = 0,
   error = 1,
   usage = 2,
-  threshold = 3,  // a check failed (urma_info --doctor, urma_perf --budget); not used elsewhere
+  threshold = 3,  // a check failed: urma_info --doctor, urma_perf --budget and --fail-if
   wrong_bytes = 4,
   peer_lost = 5,  // or was never reached
   version_mismatch = 6,

@@ -20,7 +20,8 @@ void print(std::string_view text, std::string_view what = "output");
 // Prints one object and an end of line, like `print`.
 void print_json(const nlohmann::json& whole);
 
-// Returns how many columns the terminal at this descriptor has, or 0 if there is no terminal.
+// Returns the width of the terminal at this descriptor, in characters; 0 if the descriptor is not a
+// terminal.
 size_t terminal_columns(int descriptor);
 
 // Text of a user or of another process, made safe for a terminal: it has a `?` in place of each

@@ -76,11 +76,11 @@ std::vector<const Column*> columns_for(size_t width, bool limit) {
   std::vector<const Column*> wide;
   size_t used = 0;
   const auto taken = [](const Column& one) { return static_cast<size_t>(one.width) + 1; };
-  const auto fits_in = [&](const Column& one) {
+  const auto is_always_shown = [&](const Column& one) {
     return one.shown == Shown::always || (one.shown == Shown::limit && limit);
   };
   for (const Column& one : columns) {
-    if (fits_in(one)) {
+    if (is_always_shown(one)) {
       used += taken(one);
     } else if (one.shown == Shown::if_wide && (limit || !one.of_limit)) {
       wide.push_back(&one);
@@ -93,7 +93,7 @@ std::vector<const Column*> columns_for(size_t width, bool limit) {
   });
   std::vector<const Column*> out;
   for (const Column& one : columns) {
-    if (fits_in(one) || std::find(wide.begin(), end, &one) != end) out.push_back(&one);
+    if (is_always_shown(one) || std::find(wide.begin(), end, &one) != end) out.push_back(&one);
   }
   return out;
 }

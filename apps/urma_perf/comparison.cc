@@ -27,8 +27,9 @@ json read_results(const std::string& path) {
                                            path, std::strerror(errno)));
   }
   const json whole = json::parse(in, nullptr, false);
-  const bool ours = whole.is_object() && whole.value("schema", "") == json_schema &&
-                    whole.contains("results") && whole["results"].is_array();
+  const bool ours = whole.is_object() && whole.contains("schema") &&
+                    whole["schema"] == json_schema && whole.contains("results") &&
+                    whole["results"].is_array();
   if (!ours) {
     throw Failure(Exit::usage, fmt::format("compare: {} is not of schema {}. Fix: name files that "
                                            "urma_perf --json-file has written",
@@ -58,9 +59,12 @@ struct Measured {
   double most;
 };
 
+// Returns whether two results are of the same case: all that a user can choose is the same.
 bool same_case(const json& a, const json& b) {
-  return std::ranges::all_of(std::array{"test", "device", "size_bytes", "depth", "jetties"},
-                             [&](const char* field) { return a.at(field) == b.at(field); });
+  return std::ranges::all_of(
+      std::array{"test", "device", "size_bytes", "depth", "jetties", "signal_every", "order",
+                 "mode", "atomic", "fence_every", "threads_mode", "verified", "spread_bytes"},
+      [&](const char* field) { return a.at(field) == b.at(field); });
 }
 
 std::string compared(const json& before, const json& after) {
@@ -72,9 +76,9 @@ std::string compared(const json& before, const json& after) {
     return one.latency ? three_digits(one.value) + "us" : rate_text(one.value) + "/s";
   };
   return fmt::format("{:<15} {:>5} {:<24} {:>8} {:>8} {:>6.3f} {}\n",
-                     before.at("test").get<std::string>(),
+                     printable(before.at("test").get<std::string>()),
                      size_text(before.at("size_bytes").get<uint64_t>()),
-                     before.at("device").get<std::string>(), text(a), text(b), ratio,
+                     printable(before.at("device").get<std::string>()), text(a), text(b), ratio,
                      !a.apart(b) ? "same"
                      : better    ? "better"
                                  : "worse");
@@ -98,10 +102,11 @@ void print_comparison(const std::string& before, const std::string& after) {
                                            error.what()));
   }
   if (lines.empty()) {
-    throw Failure(Exit::usage,
-                  fmt::format("compare: no test, device, size, depth and number of Jetties is in "
-                              "both {} and {}. Fix: measure the same in both",
-                              before, after));
+    throw Failure(
+        Exit::usage,
+        fmt::format("compare: {} and {} have no measurement in common: test, device, size "
+                    "and options. Fix: measure the same in both",
+                    before, after));
   }
   print(fmt::format("{:<15} {:>5} {:<24} {:>8} {:>8} {:>6}\n", "test", "size", "device", "before",
                     "after", "ratio") +

@@ -98,9 +98,9 @@ Beside the tests
   urma_perf HOST       the main measurement between two machines (urma_perf main HOST, if the name
                        has neither a dot nor a colon): latency and bandwidth of each kind of work
   urma_perf compare A.json B.json
-                       how results in two files of --json-file differ, for each test, device and
-                       size that both have: p50 of _lat, msg/s of _bw, and their ratio. "same"
-                       means that the rounds of the two overlap
+                       how results in two files of --json-file differ, for each test that both have
+                       with the same device, size and options: p50 of _lat, msg/s of _bw, and
+                       their ratio. "same" means that the rounds of the two overlap
 
 Columns
   p50 ... max us   _lat of reads and writes: from post to completion. send_lat, write_imm_lat: half

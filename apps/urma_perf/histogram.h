@@ -27,7 +27,8 @@ class Histogram {
   // Returns the middle of the bucket that contains this percentile (0 to 1) of the values; 0 if
   // there are none.
   uint64_t percentile(double part) const;
-  // Return the mean and the standard deviation, of the middles of buckets; 0 if there is no value.
+  // Return the mean and the standard deviation, for which each value counts as the middle of its
+  // bucket; 0 if the histogram is empty.
   double mean() const;
   double deviation() const;
 
@@ -38,7 +39,7 @@ class Histogram {
  private:
   static constexpr unsigned sub_bits = 7;
 
-  // Returns the sum of `of` for the middle of each bucket, as often as it was recorded.
+  // Returns the sum of of(value) over all values, each taken as the middle of its bucket.
   template <class Function>
   double sum(Function&& of) const;
 

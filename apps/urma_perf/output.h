@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "apps/urma_perf/client.h"
 #include "apps/urma_perf/json_output.h"
@@ -32,6 +34,7 @@ class Output {
   nlohmann::json results_ = nlohmann::json::array();
   double waited_percent_ = 0;
   uint64_t wrong_ = 0;
+  std::vector<std::string> broken_;  // thresholds, and by which result
 };
 
 }  // namespace urma::apps::perf

@@ -7,7 +7,7 @@
 
 namespace urma::apps::perf {
 
-// A condition on a field of each result, after which a run fails (--fail-if), such as "p99_us>5".
+// A condition (--fail-if), such as "p99_us>5": if a result meets it, the run fails.
 class Threshold {
  public:
   // Reads FIELD, one of < <= > >=, and a number, without blanks. Returns nothing if the text is

@@ -20,6 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto patience = std::chrono::seconds(2);
+constexpr auto pause_after_failure = std::chrono::milliseconds(100);
 constexpr size_t most_request_bytes = 8192;
 
 // Waits until the socket is ready. Returns false at the deadline, and at Ctrl-C.
@@ -60,7 +61,11 @@ std::string answer_to(std::string_view request, const std::function<std::string(
   if (!request.starts_with("GET ")) return answer("405 Method Not Allowed", "only GET\n");
   const std::string_view path = request.substr(4, request.find_first_of(" ?\r\n", 4) - 4);
   if (path != "/metrics") return answer("404 Not Found", "see /metrics\n");
-  return answer("200 OK", text());
+  try {
+    return answer("200 OK", text());
+  } catch (const Failure& failure) {
+    return answer("503 Service Unavailable", failure.what());
+  }
 }
 
 void write_answer(int client, std::string_view answer, Clock::time_point until) {
@@ -96,7 +101,11 @@ void Exporter::run(const std::function<std::string()>& text) {
   while (!interrupted()) {
     if (!await(listener_, POLLIN, Clock::now() + std::chrono::hours(1))) continue;
     const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (client < 0) continue;
+    if (client < 0) {
+      // There may be no descriptor left: until there is, the listener stays readable.
+      (void)await(-1, 0, Clock::now() + pause_after_failure);
+      continue;
+    }
     const auto until = Clock::now() + patience;
     const std::string request = read_request(client, until);
     if (!request.empty()) write_answer(client, answer_to(request, text), until);

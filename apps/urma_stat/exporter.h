@@ -17,7 +17,7 @@ class Exporter {
   Exporter& operator=(const Exporter&) = delete;
   ~Exporter();
 
-  // `text` makes the answer.
+  // `text` returns the answer. If it throws a Failure, the client is told why, with the code 503.
   void run(const std::function<std::string()>& text);
 
  private:
