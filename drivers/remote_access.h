@@ -61,9 +61,11 @@ class RemoteAccess {
     There there{};
     uint32_t number = 0;  // the caller's
   };
-  // full: there is no room until a transfer of this end has ended. refused: the end is not
-  // connected, or the device may not access the pieces.
-  enum class Begun : uint8_t { begun, full, refused };
+  enum class Begun : uint8_t {
+    begun,
+    full,     // the end has no room for another transfer until one of its transfers has ended
+    refused,  // the end is not connected, or the device may not access the pieces
+  };
   // Begins a transfer over a connected end.
   virtual Begun begin(Handle end, const Task& task) = 0;
 

@@ -51,17 +51,22 @@ class ActivePairs final : public jetty::Carrier {
   // A question is repeated after this time, then after twice the time, and so on.
   static constexpr Duration ask_again_after = std::chrono::milliseconds(100);
   static constexpr Duration longest_wait = std::chrono::milliseconds(3200);
-  // Until another one is asked for a range whose key was refused.
+  // A key that the peer refused is not asked for again for this time.
   static constexpr Duration refused_for = std::chrono::seconds(1);
   static constexpr Duration first_pause = std::chrono::milliseconds(10);
   static constexpr Duration longest_pause = std::chrono::seconds(10);
   static constexpr uint32_t most_questions = 6;
   static constexpr Duration between_looks = std::chrono::seconds(1);
 
-  // resting: there is no end. making: the driver makes one. asking: the peer is asked for its end.
-  // connecting: the driver connects the two. up: slices are carried. stopping: the driver destroys
-  // our end. fencing: the peer is asked to destroy its end.
-  enum class State : uint8_t { resting, making, asking, connecting, up, stopping, fencing };
+  enum class State : uint8_t {
+    resting,     // this device has no end
+    making,      // the driver makes the end
+    asking,      // the peer was asked for its end
+    connecting,  // the driver connects the two ends
+    up,          // slices are carried
+    stopping,    // the driver destroys the end
+    fencing,     // the peer was asked to destroy its end
+  };
   // A part of the peer's memory that it has opened.
   struct Key {
     MemoryRange range;

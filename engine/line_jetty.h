@@ -21,8 +21,8 @@ class LineJetty {
 
   LineJetty(jetty::Jetties& jetties, DirtySet& dirty);
 
-  // Sends what `write` writes to a string, in which line_bytes are reserved. If there is no room,
-  // also because the peer takes none of the lines before, or the line is too long, it is dropped.
+  // Sends a line: `write` writes the text to a string, in which line_bytes are reserved. Drops the
+  // line if it is too long, if 32 lines are on their way, or eight of them to this peer.
   template <class Write>
   void send(PeerId to, Write&& write) {
     if (free_to_send_.empty() || queues_->vacant_berths() == 0) return;

@@ -24,18 +24,25 @@ class Carrier {
     uint32_t from = 0;                // where in the pieces the slice begins
     MemoryRange remote{};             // of the slice
     uint32_t slice = 0;               // named by CarriedSlices::ended
-    bool waits = false;               // its flow has enough slices at the device
+    bool waits = false;  // its flow has as many slices at the device as one flow may have
   };
 
   // Works with fewer bytes are not carried.
   virtual uint32_t least_bytes() const = 0;
-  // none: the slice must be sent in packets, because there is no way to the peer now, or the device
-  // cannot access the memory at either end. full: it could be carried, but waits, or has no room
-  // until a slice to this peer has ended. begun: the engine reports the end of the slice, exactly
-  // once: when the device does not access the memory of this process for it any longer.
-  enum class Begun : uint8_t { none, full, begun };
+  enum class Begun : uint8_t {
+    // The caller sends the slice in packets: no pair leads to the peer now, or the device cannot
+    // access the memory at one of the ends.
+    none,
+    // The device could carry the slice, once another slice to this peer has ended.
+    full,
+    // The device carries the slice. The engine reports the end of the slice exactly once, when the
+    // device no longer accesses the memory of this process for it.
+    begun,
+  };
+  // Hands a slice to the device.
   virtual Begun begin(const Task& task, Time now) = 0;
-  // A slice to this peer cannot be waited for: all that are being carried to it end soon.
+  // Makes all slices that the device is carrying to this peer end soon, because a work cannot wait
+  // for one of them any longer.
   virtual void stop(PeerId peer, Time now) = 0;
 };
 

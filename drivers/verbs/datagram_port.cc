@@ -166,9 +166,14 @@ void DatagramPort::state_settings(const Settings& settings) {
       {"transmit", gathers_ ? "gathered from " + size_text(least_gathered) + " on" : "copied",
        settings.gather ? driver : device_string, gathers_ ? "from registered segments" : "",
        "whether data is copied, or sent from the application's memory"});
-  const uint32_t least = objects_->ends ? objects_->ends->least_bytes() : 0;
-  all.push_back({"reliable", objects_->ends ? "from " + size_text(least) + " on" : "no", driver,
-                 objects_->ends ? "between registered segments" : "",
+  const bool reliable = objects_->ends != nullptr;
+  const bool wished = settings.reliable != Reliable::never;
+  all.push_back({"reliable",
+                 reliable ? "from " + size_text(objects_->ends->least_bytes()) + " on" : "no",
+                 settings.reliable == Reliable::automatic ? driver : device_string,
+                 reliable ? "between registered segments"
+                 : wished ? "the adapter has no room for reliable queue pairs, or sends no reads"
+                          : "rc=never",
                  "works whose data the adapters move by themselves (RC)"});
   all.push_back({"locked_memory", size_text(objects_->memory.bytes()), driver, "ulimit -l",
                  "memory that the adapter has locked for packets"});
@@ -329,8 +334,9 @@ void DatagramPort::settle() {
       if (one.status != IBV_WC_SUCCESS) failed = true;
       const uint32_t behind =
           static_cast<uint32_t>(one.wr_id) - static_cast<uint32_t>(posted_first_);
-      for (uint32_t n = 0; n <= behind; ++n)
+      for (uint32_t n = 0; n <= behind; ++n) {
         free_.push_back(posted_[posted_first_++ % frame_count]);
+      }
     }
   }
   if (failed) restart();

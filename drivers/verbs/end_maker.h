@@ -12,9 +12,9 @@
 
 namespace urma::drivers::verbs {
 
-// Makes and connects ends in one thread, which may take a second for each, and destroys them in
-// another, so that nothing waits for an end that cannot be connected. Ends are named by indices,
-// which the caller gives out.
+// Makes and connects ends in one thread, and destroys them in another: connecting an end to a host
+// that does not answer may take a second, and the destruction of other ends must not wait for that.
+// Ends are named by indices, which the caller gives out.
 class EndMaker {
  public:
   static constexpr uint32_t most = 512;
@@ -30,8 +30,8 @@ class EndMaker {
   EndMaker(const Adapter& adapter, ibv_cq& completions);
   ~EndMaker();
 
-  // These return at once, and have one result each. `destroy` cancels the others of this end, which
-  // then may have no result; the index is not used again before its own.
+  // These return at once. Each has one result, except that `destroy` cancels earlier calls for the
+  // same end. The caller uses the index again only after the result `destroyed`.
   void make(uint32_t end, bool opens) {
     add({.end = end, .what = Order::What::make, .opens = opens});
   }

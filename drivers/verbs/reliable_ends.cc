@@ -17,8 +17,9 @@ std::unique_ptr<ReliableEnds> ReliableEnds::make(const Adapter& adapter,
   CompletionQueue completions(
       ibv_create_cq(adapter.context(), 2 * most_transfers, nullptr, &signals, 0));
   if (!completions) return nullptr;
-  return std::unique_ptr<ReliableEnds>(
+  std::unique_ptr<ReliableEnds> ends(
       new ReliableEnds(adapter, segments, std::move(completions), settings));
+  return ends->descriptor() >= 0 ? std::move(ends) : nullptr;
 }
 
 ReliableEnds::ReliableEnds(const Adapter& adapter, RegisteredSegments& segments,

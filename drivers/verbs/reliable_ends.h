@@ -17,7 +17,7 @@ class ReliableEnds final : public RemoteAccess {
     uint32_t least_bytes = 0;  // of a work
   };
   // `signals`: the completion channel of the port. All of these outlive the object. Returns null if
-  // the adapter gives no completion queue.
+  // the adapter gives no completion queue, or the system no descriptor.
   static std::unique_ptr<ReliableEnds> make(const Adapter& adapter, RegisteredSegments& segments,
                                             ibv_comp_channel& signals, const Settings& settings);
 

@@ -22,8 +22,8 @@ class ReliableQueue {
   static bool is_end_at(const RemoteAccess::Description& end, const Eid& address);
   // Returns a description with which the other end connects.
   RemoteAccess::Description describe() const;
-  // Connects it to the end that this describes. Returns false if it describes none, or the
-  // adapter refuses.
+  // Connects it to the end that this describes, for which `is_end_at` returns true. Returns false
+  // if the adapter refuses.
   bool connect(const RemoteAccess::Description& other);
 
   // Posts a work. Returns 0 or an errno.

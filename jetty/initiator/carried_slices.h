@@ -19,8 +19,8 @@ class CarriedSlices {
   void set_carrier(Carrier* carrier) { carrier_ = carrier; }
 
   using Begun = Carrier::Begun;
-  // Begins to carry the next slice of a work, `bytes` long. If there is no room, the end of another
-  // slice activates the flow.
+  // Hands the next `bytes` bytes of a work to the device as a slice. If the answer is `full`, the
+  // flow is activated when another slice has ended, and the caller tries again.
   Begun begin(Flow& flow, Jetty& jetty, uint16_t lease, uint32_t bytes, Time now) {
     return carrier_ != nullptr ? begin_at_device(flow, jetty, lease, bytes, now) : Begun::none;
   }
@@ -32,13 +32,14 @@ class CarriedSlices {
   // Returns the peer of a slice that has not ended.
   PeerId peer_of(uint32_t slice) const { return flows_.at(slices_.at(slice).flow).peer; }
 
-  // Slices are numbered in the order in which they begin. Returns the number of the latest one, and
-  // whether the device has ended all up to a number.
+  // Returns the number of the latest slice. Slices are numbered in the order in which they begin.
   uint64_t latest() const { return latest_; }
+  // Returns whether the device still accesses local memory for a slice with this number or a lower
+  // one.
   bool at_device_up_to(uint64_t number);
 
-  // Ends the slices of cancelled works of this Jetty: immediately, or when the device can be
-  // stopped.
+  // Ends the slices of cancelled works of this Jetty. Slices that the device is carrying end by
+  // themselves, or, if the work is overdue, because the device is stopped.
   void end_cancelled(Jetty& jetty, Time now);
   // The peer is over or cannot be reached: nothing is sent to it again.
   void peer_lost(PeerId peer, Time now);
@@ -51,8 +52,8 @@ class CarriedSlices {
     uint32_t flow;
     uint32_t bytes;
     uint16_t berth;
-    bool failed = false;    // the device has given it up; it may still arrive
-    bool given_up = false;  // it is not sent again
+    bool failed = false;    // the device has given it up; what it sent may still arrive
+    bool given_up = false;  // its work does not begin again, because the peer is lost
   };
 
   Begun begin_at_device(Flow& flow, Jetty& jetty, uint16_t lease, uint32_t bytes, Time now);

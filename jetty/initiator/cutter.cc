@@ -77,14 +77,16 @@ Cutter::Cut Cutter::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState&
   const uint32_t copied =
       done ? done.copied_bytes : copier_.copy(flow, jfs, lease, work.cut_bytes, *peer.channel);
   if (note_copied(jetty, lease, copied, now)) return Cut::done;
-  const uint32_t bytes = std::min(jfs.berth(lease).bytes - work.cut_bytes, slice_bytes);
-  switch (carried_.begin(flow, jetty, lease, bytes, now)) {
-    case CarriedSlices::Begun::none:
-      break;
-    case CarriedSlices::Begun::full:
-      return Cut::blocked;
-    case CarriedSlices::Begun::begun:
-      return Cut::done;
+  if (!done.sent) {
+    const uint32_t bytes = std::min(jfs.berth(lease).bytes - work.cut_bytes, slice_bytes);
+    switch (carried_.begin(flow, jetty, lease, bytes, now)) {
+      case CarriedSlices::Begun::none:
+        break;
+      case CarriedSlices::Begun::full:
+        return Cut::blocked;
+      case CarriedSlices::Begun::begun:
+        return Cut::done;
+    }
   }
   const bool sent = done.sent || (work.open_slices == 0 &&
                                   write_at_once(flow, jetty, lease, work.cut_bytes, peer));

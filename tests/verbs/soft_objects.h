@@ -104,8 +104,7 @@ struct SoftPair : ibv_qp {
   SoftQueue& received() const { return static_cast<SoftQueue&>(*recv_cq); }
   SoftContext& owner() const { return static_cast<SoftContext&>(*context); }
   bool reliable() const { return qp_type == IBV_QPT_RC; }
-  // Adds the completion of a work that was sent, if it is to have one. Aborts if there is no room
-  // for one of an RC pair: a real queue would lose it and fail.
+  // Adds the completion of a work that was sent, if the work is signalled or has failed.
   void complete(const Send& send, ibv_wc_status status);
   // Sends the first of the works that wait, or flushes it if the pair has failed.
   void carry_first();
