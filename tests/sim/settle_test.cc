@@ -144,7 +144,7 @@ TEST_CASE("retire waits for frames that answer readers with the older token") {
 // The reader has left, so the frames are the only reason for which the owner's close waits this
 // long.
 TEST_CASE("close waits for the frames of answers that its device has not read") {
-  HeldAnswer held("settle-close", "hold=400ms");
+  HeldAnswer held("settle-close", "hold=700ms");
   held.begin();
   held.hosts.kill(std::move(held.reader));
   held.owner.device.close();
