@@ -94,7 +94,9 @@ std::string Client::news() {
 }
 
 Schedule schedule_for(const Options& options) {
-  const double default_seconds = options.sweep ? 1 : 2;
+  // Several rows take less time each.
+  const bool several = options.sweep || options.mode == Options::Mode::main_job;
+  const double default_seconds = several ? 1 : 2;
   constexpr int64_t longest_limit = second / 2;
   constexpr int64_t longest_warm_up = second / 5;
   // If only a count is given, no time limit ends the measurement.

@@ -11,13 +11,13 @@ namespace {
 constexpr std::string_view first_screen =
     R"(urma_perf - measures works and lanes between two processes, and checks their bytes
 
-  urma_perf --self [--short]                       both sides here: memory, networks; 30 s, or 12
+  urma_perf --self [--short]                       both sides here: memory, networks; 20 s, or 8
   urma_perf --self write_imm_lat --limit           one test, beside the limit of the same path
   urma_perf --self write_bw --size 64,4K,1M        several sizes
   urma_perf --self read_bw --sweep --limit         8 bytes to 4M, 20 rows
   urma_perf reg --self                             the time to register and to revoke memory
   urma_perf server                                 between two programs, or machines: one side
-  urma_perf 10.0.0.5                               the other side: latency, bandwidth; 12 s
+  urma_perf 10.0.0.5                               the other side: latency, bandwidth; 13 s
   urma_perf read_lat 10.0.0.5 --json > read.json   one test; without a host: this host
 
 Tests: {}
@@ -96,7 +96,8 @@ Other options
 
 Beside the tests
   urma_perf HOST       the main measurement between two machines (urma_perf main HOST, if the name
-                       has neither a dot nor a colon): latency and bandwidth of each kind of work
+                       has neither a dot nor a colon): latency and bandwidth of writes, reads and
+                       sends
   urma_perf compare A.json B.json
                        how results in two files of --json-file differ, for each test that both have
                        with the same device, size and options: p50 of _lat, msg/s of _bw, and

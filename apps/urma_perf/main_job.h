@@ -14,13 +14,14 @@ struct SelfRun {
   Schedule schedule;
 };
 
-// Returns the runs of urma_perf --self without a test, which take some 30 seconds: sends and writes
+// Returns the runs of urma_perf --self without a test, which take some 20 seconds: sends and writes
 // through the window, each with its limit; and write_imm latency and write bandwidth for six sizes,
 // over a clean network and over one that loses 5 % in each direction. The latter takes the limits
 // of the clean one.
 std::vector<SelfRun> main_job(const Options& options);
 
-// Returns the cases of urma_perf HOST: latency and bandwidth of each kind of work, in ten seconds.
+// Returns the cases of urma_perf HOST: latency and bandwidth of reads, writes and sends, in some 13
+// seconds.
 std::vector<Case> main_cases(const Options& options);
 
 // Returns the runs of --self TEST.

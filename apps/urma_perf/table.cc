@@ -93,9 +93,9 @@ void Table::footer() {
   }
   if (discarded_ > 0) {
     fmt::print(out_,
-               "{} rounds waited for a processor more than {} % of their time. They were\n"
-               "discarded, and repeated as far as there was time.\n",
-               discarded_, most_waited_percent);
+               "Discarded, and repeated as far as there was time: {} round{}, which waited for a\n"
+               "processor more than {} % of the time.\n",
+               discarded_, discarded_ == 1 ? "" : "s", most_waited_percent);
   }
   if (waited_ > 0) {
     fmt::print(out_,
