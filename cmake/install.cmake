@@ -29,6 +29,7 @@ set(public_headers
   urma/core/options.h
   urma/core/order.h
   urma/core/path.h
+  urma/core/poll_and_arm.h
   urma/core/profile.h
   urma/core/result.h
   urma/core/retransmission.h

@@ -88,6 +88,7 @@
 #include "urma/core/export.h"
 #include "urma/core/options.h"
 #include "urma/core/path.h"
+#include "urma/core/poll_and_arm.h"
 #include "urma/core/profile.h"
 #include "urma/core/result.h"
 #include "urma/core/segment_options.h"
@@ -188,7 +189,7 @@ class URMA_API Jfc {
   [[nodiscard]] size_t poll(std::span<Completion> out);
   [[nodiscard]] std::span<const Completion> wait(Duration limit);
   Result<int> fd();
-  bool arm(Wake wake = Wake::any);
+  [[nodiscard]] bool arm(Wake wake = Wake::any);
 
  private:
   friend class Device;
@@ -342,11 +343,8 @@ class URMA_API Jetty {
   [[nodiscard]] std::span<const Completion> wait(Duration limit);
 
   // Returns a file descriptor for poll, select or epoll, for threads that also wait for other
-  // things:
-  //   for (;;) {
-  //     while (size_t count = jetty.poll(completions)) handle(first `count` of them);
-  //     if (jetty.arm()) epoll_wait(...);
-  //   }
+  // things. urma::poll_and_arm is the step to make before each sleep:
+  //   while (poll_and_arm(jetty, handle) == urma::Armed::yes) epoll_wait(...);
   // The descriptor becomes readable once after each `arm` that returned true, when there is a
   // completion to poll, and when the device closes. It may become readable spuriously. `arm` makes
   // it unreadable again. Do not read, write or close it: the library owns it and closes it with the
@@ -363,7 +361,7 @@ class URMA_API Jetty {
   // application calls `wait` or keeps polling without finding anything.
   // With Wake::solicited, only completions that are solicited (Work::solicited) or failed make the
   // descriptor readable; the others can be polled later.
-  bool arm(Wake wake = Wake::any);
+  [[nodiscard]] bool arm(Wake wake = Wake::any);
 
   // These return how many works, or receives, can be posted now. The thread that posts works calls
   // vacant_berths, the thread that posts receives calls vacant_receives; another thread may poll
@@ -429,7 +427,7 @@ class URMA_API Jfr {
   [[nodiscard]] size_t poll(std::span<Completion> out) { return jetty_.poll(out); }
   [[nodiscard]] std::span<const Completion> wait(Duration limit) { return jetty_.wait(limit); }
   Result<int> fd() { return jetty_.fd(); }
-  bool arm(Wake wake = Wake::any) { return jetty_.arm(wake); }
+  [[nodiscard]] bool arm(Wake wake = Wake::any) { return jetty_.arm(wake); }
   uint32_t vacant_receives() const { return jetty_.vacant_receives(); }
 
   JettyId id() const { return jetty_.id(); }
@@ -448,13 +446,11 @@ class URMA_API Jfr {
 // process.
 //
 //   auto events = device.jfce().value();
-//   events.attach(jetty, 7).value();     // before its fd() or arm()
-//   jetty.arm();                         // if it returns false, poll first
-//   for (;;) {
-//     epoll_wait(...);                   // events.fd() is readable
-//     for (uint64_t tag : events.wait(0s)) {
-//       do { poll the queue `tag` until it is empty } while (!its arm());
-//     }
+//   events.attach(jetty, 7).value();                    // before its fd() or arm()
+//   Armed armed = poll_and_arm(jetty, handle);          // once for each queue
+//   while (armed == Armed::yes) {
+//     epoll_wait(...);                                  // events.fd() is readable
+//     for (uint64_t tag : events.wait(0s)) armed = poll_and_arm(the queue `tag`, handle);
 //   }
 //
 // The descriptor becomes readable once for any number of queues. Move only; used by one thread at a
@@ -589,7 +585,7 @@ class URMA_API Device {
   // dropped and counted in one event of EventKind::missed. After close, once all events have been
   // taken, each call returns one event of EventKind::closed. Returns 0 in a forked child. One
   // thread at a time may call it.
-  size_t events(std::span<Event> out);
+  [[nodiscard]] size_t events(std::span<Event> out);
   // Returns a file descriptor that is readable while there are events to take, and when the device
   // closes. Do not read, write or close it. An inlined device detects events only while it is
   // polled. After close, a descriptor that was made before is still returned.

@@ -110,7 +110,7 @@ std::string use_everything(const std::string& text, const std::string& but, cons
   const bool found = user.device.import("urma://localhost/" + name + "-no", 1ms).ok() ||
                      urma::open("udp:192.0.2.1").ok() || urma::open("nonsense:").ok();
   if (found || !user.jetty.fd().ok()) return "an import, an open or a descriptor";
-  user.jetty.arm();
+  if (!user.jetty.arm()) return "arming a queue";
   return difference(before, look_around(), but);
 }
 

@@ -25,7 +25,7 @@ struct Error {
 };
 
 // Returns an Error whose message consists of `what_and_why`, ". Fix: " and the cure of the status.
-inline Error error(Status status, std::string what_and_why) {
+[[nodiscard]] inline Error error(Status status, std::string what_and_why) {
   what_and_why += ". Fix: ";
   what_and_why += describe(status).cure;
   return {status, std::move(what_and_why)};

@@ -70,7 +70,7 @@ constexpr bool is_valid(Operation operation) { return operation <= Operation::at
 //
 // A work with a value that its enumeration does not have completes as `bad_work`. If that value is
 // its operation, or its operation is `receive`, Completion::operation is `write`.
-struct Work {
+struct [[nodiscard]] Work {
   Operation operation = Operation::write;
   bool with_immediate = false;         // an immediate arrives with it
   bool with_notify = false;            // a notification is stored after it
