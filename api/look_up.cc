@@ -12,11 +12,13 @@ namespace urma {
 namespace {
 
 constexpr Duration look_again_after = std::chrono::milliseconds(10);
-constexpr Duration one_question = std::chrono::milliseconds(250);
 
 bool on_loopback(const Eid& address) {
   return Endpoint{address, 0}.is_ipv4() && address.bytes[12] == std::byte{127};
 }
+
+// Returns the time `limit` after `now`, which may be `never`.
+Time after(Time now, Duration limit) { return limit > never - now ? never : now + limit; }
 
 // Addresses in a window are always on this host: no two windows have the same number.
 bool on_this_host(const Eid& address) {
@@ -92,26 +94,6 @@ engine::NoRoom no_room_on(engine::Runner& runner, const Location& where) {
   return out;
 }
 
-// Asks the process at the address until it answers, for at most `limit`.
-engine::Question ask(engine::Runner& runner, const Location& where, Duration limit,
-                     const std::optional<Retransmission>& mode) {
-  engine::Question question;
-  question.name = where.name;
-  question.at = where.at;
-  question.retransmission = mode;
-  question.line.reserve(engine::LineJetty::line_bytes);
-  bool begun = false;
-  runner.call([&](engine::Engine& engine, Time now) {
-    if (!begun) {
-      begun = true;
-      question.until = limit > never - now ? never : now + limit;
-      engine.names().ask(question, now);
-    }
-    return engine.names().check(question, now);
-  });
-  return question;
-}
-
 // Finds a name that a process of this user publishes at the location. If this device itself has the
 // loopback address in question (`own`), a publisher that was started later has another loopback
 // address, so all of these are searched.
@@ -129,38 +111,110 @@ Result<engine::Publication> find_here(const engine::Seeker& self, const Location
 
 }  // namespace
 
-Result<std::string> look_up(engine::Runner& runner, const std::string& device,
-                            const Location& where, const ImportOptions& options) {
-  if (runner.simulated()) {
-    const auto question = ask(runner, where, options.limit, options.retransmission);
-    if (question.done) return question.line;
-    return not_published_in_simulation(where, question.status);
+LookUp::LookUp(std::shared_ptr<engine::Runner> runner, std::string device, Location where,
+               const ImportOptions& options)
+    : runner_(std::move(runner)),
+      device_(std::move(device)),
+      where_(std::move(where)),
+      limit_(options.limit),
+      own_(!runner_->simulated() && asks_itself(*runner_, where_)),
+      here_(!runner_->simulated() &&
+            (where_.local_host || (!where_.port_given && on_this_host(where_.at.address)))),
+      // A question to this device itself would return only what the directory shows.
+      asks_(runner_->simulated() || !(where_.local_host || (here_ && own_))),
+      until_(after(read_clock(), limit_)) {
+  question_.name = where_.name;
+  question_.at = where_.at;
+  question_.retransmission = options.retransmission;
+  question_.line.reserve(engine::LineJetty::line_bytes);
+}
+
+LookUp::~LookUp() {
+  // The engine of a child of fork() has a list of its own, in which no thread looks.
+  if (!begun_ || answered_ || !runner_->here()) return;
+  runner_->call([&](engine::Engine& engine, Time) {
+    engine.names().withdraw(question_);
+    return true;
+  });
+}
+
+std::optional<Result<std::string>> LookUp::step(const TimerDescriptor& timer) {
+  // Passes read the question as soon as it has begun.
+  if (!begun_) question_.timer = timer.number();
+  if (Ended ended = look()) return ended;
+  if (!asks_) {
+    timer.set(due());
+    return outcome();
   }
-  const bool own = asks_itself(runner, where);
-  const bool here = where.local_host || (!where.port_given && on_this_host(where.at.address));
-  const Time until = options.limit > never - read_clock() ? never : read_clock() + options.limit;
-  Error last;
-  do {
-    if (here) {
-      const auto found = find_here({runner.port_facts().self.address, device}, where, own);
-      if (found) return found->line;
-      last = found.error();
-      if (last.status != Status::not_found) return last;
-      if (own) last = own_address(where);
-    }
-    // A question to this device itself would return only what the directory shows.
-    if (where.local_host || (here && own)) {
+  bool again = runner_->simulated();
+  runner_->call([&](engine::Engine& engine, Time now) {
+    const bool over = check(engine, now);
+    // An answer comes in a pass, as this is, so it does not come between these two steps.
+    if (!over) timer.set(due());
+    // The time of a simulation advances while a call waits.
+    return over || !std::exchange(again, false);
+  });
+  return outcome();
+}
+
+Result<std::string> LookUp::finish() {
+  for (;;) {
+    if (Ended ended = look()) return *ended;
+    if (asks_) {
+      runner_->call([&](engine::Engine& engine, Time now) {
+        return check(engine, now) || (here_ && now >= look_at_);
+      });
+    } else {
       std::this_thread::sleep_for(look_again_after);
-      continue;
     }
-    const Duration left = std::max(until - read_clock(), Duration{});
-    const auto question =
-        ask(runner, where, here ? std::min(left, one_question) : left, options.retransmission);
-    if (question.done) return question.line;
-    last =
-        own ? own_address(where) : not_answered(where, question.status, no_room_on(runner, where));
-  } while (read_clock() < until);
-  return last;
+    if (Ended ended = outcome()) return *ended;
+  }
+}
+
+// Looks into the directory if that is due. Returns nothing if the name is not there yet.
+LookUp::Ended LookUp::look() {
+  const Time now = read_clock();
+  if (!here_ || now < look_at_) return {};
+  look_at_ = now + look_again_after;
+  auto found = find_here({runner_->port_facts().self.address, device_}, where_, own_);
+  if (found) return found->line;
+  last_ = found.error();
+  if (last_.status != Status::not_found) return last_;
+  if (own_) last_ = own_address(where_);
+  return {};
+}
+
+// Sends or repeats the question if that is due. Returns whether it has ended.
+bool LookUp::check(engine::Engine& engine, Time now) {
+  if (!begun_) {
+    begun_ = true;
+    question_.until = runner_->simulated() ? after(now, limit_) : until_;
+    engine.names().ask(question_, now);
+  }
+  answered_ = answered_ || engine.names().check(question_, now);
+  return answered_;
+}
+
+// Returns the line that was answered, or the error after the limit.
+LookUp::Ended LookUp::outcome() {
+  if (!asks_) {
+    if (read_clock() < until_) return {};
+    return last_;
+  }
+  if (!answered_) return {};
+  if (question_.done) return question_.line;
+  if (runner_->simulated()) return not_published_in_simulation(where_, question_.status);
+  if (own_) return own_address(where_);
+  return not_answered(where_, question_.status, no_room_on(*runner_, where_));
+}
+
+// Returns when the next step is due if no answer comes before.
+Time LookUp::due() const {
+  // Only calls of the application run an inlined device, and with it the way of an answer.
+  constexpr Duration without_service = std::chrono::milliseconds(1);
+  Time due = asks_ ? std::min(question_.ask_at, question_.until) : until_;
+  if (here_) due = std::min(due, look_at_);
+  return runner_->has_service() ? due : std::min(due, read_clock() + without_service);
 }
 
 }  // namespace urma

@@ -24,6 +24,8 @@ class NameService {
   // Call it in each pass. Returns true, and forgets the question, once it has been answered or has
   // timed out.
   bool check(Question& question, Time now);
+  // Forgets a question for which `check` has not returned true.
+  void withdraw(const Question& question) { questions_.remove(question); }
 
   // Handles a line that has arrived. Returns false if it is not about names.
   [[gnu::cold]] bool handle(PeerId from, std::string_view line, Time now);

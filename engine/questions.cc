@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/timer_descriptor.h"
+
 namespace urma::engine {
 
 bool Question::take_due(Time now) {
@@ -30,6 +32,7 @@ void Questions::take_answer(PeerId from, const NameMessage& answer) {
       question->done = true;
       question->status = Status::ok;
       question->line = answer.rest;
+      if (question->timer >= 0) TimerDescriptor::ring(question->timer);
     } else if (answer.kind == NameMessage::Kind::none) {
       // The name may still be published later: the two sides may start in any order.
       question->status = Status::not_found;

@@ -12,8 +12,8 @@
 
 namespace urma::engine {
 
-// A question for what another device publishes under a name. It is on the stack of the thread that
-// waits for the answer. This thread sets the first four members.
+// A question for what another device publishes under a name. It belongs to the thread that waits
+// for the answer, which sets the first five members.
 struct Question {
   static constexpr Duration ask_again_after = std::chrono::milliseconds(100);
 
@@ -21,6 +21,7 @@ struct Question {
   Endpoint at;                                     // the device that is asked
   Time until{};                                    // then the question ends as timed out
   std::optional<Retransmission> retransmission{};  // of the channel to the asked device
+  int timer = -1;  // a TimerDescriptor that the answer makes readable; negative if there is none
   // The outcome, valid once `done` is true.
   bool done = false;
   Status status = Status::timed_out;

@@ -39,7 +39,7 @@
 // - Completion queues: one thread at a time polls a queue, also if several Jetties share it.
 //   Meanwhile other threads may post to these Jetties, make further Jetties for the queue and
 //   destroy them.
-// - Jfce: one thread at a time.
+// - Jfce, Import: one thread at a time.
 // - Lane: the thread that made it; any thread may destroy it.
 //
 // Lifetimes: objects may be destroyed in any order. Closing or destroying a device ends everything
@@ -49,11 +49,11 @@
 // parent closes it.
 //
 // An object that was moved from may be destroyed, assigned to and called; calls of it never block.
-// Control calls return `closed`; `poll` and `wait` return one completion with Status::closed;
-// `events` returns one event of EventKind::closed; `post` and `take` return 0; `receive` and `arm`
-// return false; calls of a Lane return `closed`; Jfce::fd returns -1; other calls return 0 or an
-// empty value. A call with such an object as an argument (publish, attach, the options of a Jetty
-// or a segment) fails as invalid_argument.
+// Control calls and Import::poll return `closed`; `poll` and `wait` of a queue return one
+// completion with Status::closed; `events` returns one event of EventKind::closed; `post` and
+// `take` return 0; `receive` and `arm` return false; calls of a Lane return `closed`; Jfce::fd
+// returns -1; other calls return 0 or an empty value. A call with such an object as an argument
+// (publish, attach, the options of a Jetty or a segment) fails as invalid_argument.
 //
 // Arguments: a call fails as invalid_argument if an option has a value that its enumeration does
 // not have, a duration is negative, or a number is out of range. A span with a null pointer counts
@@ -74,6 +74,7 @@
 
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -503,6 +504,46 @@ struct Imported {
   std::string warning{};
 };
 
+// An import that does not block, for threads that also wait for other things. Made by
+// Device::start_import. Move only; the destructor ends the import.
+//
+//   auto import = device.start_import("urma://10.0.0.5/inbox", {.limit = 10s}).value();
+//   for (;;) {
+//     if (auto result = import.poll()) return *result;  // a Result<Imported>
+//     epoll_wait(...);                                  // import.fd() is readable
+//   }
+//
+// urma::asio::async_import does this for Boost.Asio.
+class URMA_API Import {
+ public:
+  Import(Import&&) noexcept;
+  Import& operator=(Import&&) noexcept;
+  ~Import();
+
+  // Makes the next step: looks whether the name is published here by now, and takes the answer of
+  // the process that was asked. Returns nothing while the import goes on; then this call, and every
+  // later one, returns the result. It waits for no peer and takes microseconds, with one exception:
+  // the first import of a mapped segment of 4 MiB or more in a process takes about 20 ms, in which
+  // it measures how this machine copies.
+  // Errors: those of Device::import. After a close of the device, `closed`.
+  [[nodiscard]] std::optional<Result<Imported>> poll();
+  // Returns a file descriptor for poll, select or epoll. It is readable when `poll` has something
+  // to do: an answer has arrived, the name has to be looked for again (every 10 ms if it may be
+  // published on this host), or the limit has passed. It may become readable spuriously. A call of
+  // `poll` makes it unreadable again; after the result it stays unreadable. Once the device has
+  // been closed, it becomes readable within 100 ms, and within 10 ms if the name may be published
+  // on this host. Do not read, write or close it: it is closed with this object.
+  // Errors: unsupported (simulated devices, whose time advances with each call of `poll`), closed
+  // (this object was moved from), forked.
+  Result<int> fd() const;
+
+ private:
+  friend class Device;
+  struct State;
+  URMA_LOCAL explicit Import(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
 // A device reaches peers over one medium; segments, Jetties and queues are made from it. It is made
 // by urma::open. A process may open several devices. Move only; the destructor calls `close`.
 class URMA_API Device {
@@ -644,6 +685,13 @@ class URMA_API Device {
   Result<Imported> import(std::string_view what, Duration limit) {
     return import(what, ImportOptions{.limit = limit});
   }
+  // Starts an import that does not block: call Import::poll until it returns the result.
+  // ImportOptions::limit is counted from this call. The number of imports at the same time is not
+  // limited; each has a file descriptor. A host name in `what`, unlike a numeric address and
+  // "localhost", makes this call wait for the system's resolver (DNS).
+  // Errors: invalid_argument, no_resources, closed, forked; not_found (the resolver does not know
+  // the host). Import::poll returns the other errors of `import`.
+  Result<Import> start_import(std::string_view what, const ImportOptions& options = {});
 
   // Returns the address at which this device was opened, which is that of its first engine. It does
   // not change.

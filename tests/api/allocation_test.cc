@@ -156,6 +156,12 @@ bool use(const std::string& text, const DeviceOptions& options) {
   if (refuses(there->publish("r13", *memory, *target))) return true;
   const Result<Imported> to = here->import("urma://localhost/r13", 50ms);
   if (refuses(to)) return true;
+  auto import = here->start_import("urma://localhost/r13", {.limit = 50ms});
+  if (refuses(import)) return true;
+  std::optional<Result<Imported>> again;
+  while (!(again = import->poll())) {
+  }
+  if (refuses(*again)) return true;
   std::array<std::byte, 64> message;
   for (uint64_t tag = 0; tag < 4; ++tag)
     REQUIRE(target->receive(std::span(local).subspan(64 * tag, 64), tag));

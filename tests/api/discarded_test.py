@@ -48,6 +48,9 @@ device.jfce();
 device.publish("name", owned);
 device.unpublish("name");
 device.import("urma://localhost/name");
+device.start_import("urma://localhost/name");
+import.poll();
+import.fd();
 device.events(events);
 device.events_fd();
 device.add_path("udp:");
@@ -67,7 +70,7 @@ void drop(urma::Jetty& jetty, urma::Jfr& jfr, urma::Jfc& jfc, urma::Jfce& jfce,
           const urma::Work& work, std::span<std::byte> bytes, std::span<const urma::Buffer> buffers,
           std::span<urma::Completion> completions, std::span<uint64_t> tags, urma::Duration limit,
           const urma::RemoteSegment& segment, const urma::RemoteJetty& target,
-          urma::Device& device, urma::Segment& owned, urma::Lane& lane,
+          urma::Device& device, urma::Segment& owned, urma::Import& import, urma::Lane& lane,
           std::span<urma::Event> events, void (*ignore)(const urma::Completion&)) {
 """
 

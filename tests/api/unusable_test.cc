@@ -25,6 +25,7 @@ struct Objects {
   Jfr jfr = device.jfr({.receives = 4}).value();
   Jfc jfc = device.jfc(16).value();
   Jfce jfce = device.jfce().value();
+  Import import = device.start_import("urma://localhost/unusable-test", {.limit = 1h}).value();
 
   // Lanes are to memory that a device in a window maps.
   std::unique_ptr<WindowFile> window = std::make_unique<WindowFile>("unusable");
@@ -116,6 +117,7 @@ const std::vector<Call> calls = {
     URMA_CONTROL("Device::unpublish", on.device.unpublish("a")),
     URMA_CONTROL("Device::import", on.device.import(line)),
     URMA_CONTROL("Device::import", on.device.import(line, 1s)),
+    URMA_CONTROL("Device::start_import", on.device.start_import(line)),
     URMA_VALUE("Device::endpoint", on.device.endpoint() == Endpoint{}, "true"),
     URMA_VALUE("Device::endpoints", on.device.endpoints().size(), "0"),
     URMA_VALUE("Device::eid", on.device.eid() == Eid{}, "true"),
@@ -139,6 +141,9 @@ const std::vector<Call> calls = {
     URMA_CONTROL("Segment::retire", on.segment.retire()),
     URMA_CONTROL("Segment::unregister", on.segment.unregister()),
     URMA_CONTROL("Segment::revoke", on.segment.revoke()),
+
+    URMA_CONTROL("Import::poll", on.import.poll().value()),
+    {"Import::fd", [](Objects& on) { return says(on.import.fd()); }, "closed", "ok", "forked"},
 
     {"Jfc::poll", [](Objects& on) { return polled(on.jfc); }, "1 closed", "1 closed", "1 forked"},
     {"Jfc::wait", [](Objects& on) { return says(on.jfc.wait(10s)); }, "1 closed", "1 closed",

@@ -1,8 +1,12 @@
 #include "engine/questions.h"
 
+#include <poll.h>
+
 #include <memory>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/timer_descriptor.h"
 #include "tests/catch.h"
 
 namespace urma::test {
@@ -113,6 +117,27 @@ TEST_CASE("each open question gets its own answer, in whatever order they end") 
       questions.take_answer(publisher, {Kind::found, number, "late"});
     }
   }
+}
+
+TEST_CASE("an answer makes the timer of its question readable before the time that was set") {
+  Questions questions;
+  Asked asked(questions);
+  TimerDescriptor timer;
+  REQUIRE(timer.make());
+  asked.question.timer = timer.number();
+  const auto readable = [&] {
+    pollfd entry{timer.number(), POLLIN, 0};
+    return poll(&entry, 1, 0) == 1;
+  };
+  timer.set(never);
+  asked.answered(Kind::none);
+  CHECK_FALSE(readable());
+  asked.answered(Kind::found, "line");
+  CHECK(readable());
+  timer.set(read_clock() + std::chrono::hours(1));
+  CHECK_FALSE(readable());
+  timer.set(read_clock());
+  CHECK(readable());
 }
 
 }  // namespace
