@@ -1,7 +1,9 @@
 #pragma once
 
-// Jetties for Boost.Asio (1.74 or newer): works, arrivals and events as asynchronous operations.
+// Jetties for Boost.Asio (1.74 or newer): imports, works, arrivals and events as asynchronous
+// operations.
 //
+//   auto inbox = co_await urma::asio::async_import(executor, device, "urma://10.0.0.5/inbox");
 //   auto jetty = urma::asio::Jetty::make(executor, device, {.receives = 32}).value();
 //   co_await jetty.async_write(bytes, inbox.segment, 4096);
 //   auto [error, done] = co_await jetty.async_post(
@@ -67,12 +69,15 @@
 #include <boost/asio/async_result.hpp>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "urma/asio/arrival.h"
 #include "urma/asio/error.h"
 #include "urma/asio/event_state.h"
+#include "urma/asio/import_state.h"
 #include "urma/asio/keep.h"
 #include "urma/asio/state.h"
 
@@ -283,5 +288,42 @@ class Events {
   executor_type executor_;
   std::shared_ptr<detail::EventState> state_;
 };
+
+// Imports what `what` names, as Device::import, without blocking the calling thread and without a
+// thread for each import: the execution context waits for the import's descriptor. If no process
+// has published the name, the operation waits for up to ImportOptions::limit, however often its
+// publisher ends and starts meanwhile; then it ends with the error of Device::import, usually
+// `not_found` or `peer_unreachable`. It can be cancelled at any time, with any cancellation_type,
+// and has no effect then.
+//
+// If it fails, Imported::warning is the message of the error: what failed, why and how to fix it.
+// A descriptor is not checked with its owner, as with Device::import. A host name in `what`, unlike
+// a numeric address and "localhost", makes this call wait for the system's resolver: resolve names
+// by boost::asio::ip::udp::resolver before.
+//
+// The device must exist when the operation is started (with `deferred`: when it is awaited). If it
+// is closed or destroyed later, the operation ends as `closed` within 100 ms. Any thread may call
+// this function; any number of imports may be in progress.
+// Errors: those of Device::import; unsupported (simulated devices).
+template <class Token = detail::DefaultToken>
+auto async_import(boost::asio::any_io_executor executor, Device& device, std::string_view what,
+                  ImportOptions options, Token&& token = {}) {
+  using Signature = void(boost::system::error_code, Imported);
+  return boost::asio::async_initiate<Token, Signature>(
+      [executor, on = &device](auto&& handler, const std::string& name, const ImportOptions& how) {
+        const auto state = std::make_shared<detail::ImportState>(executor);
+        auto* const made = detail::begin<detail::ImportOperation, Imported>(
+            state, executor, std::forward<decltype(handler)>(handler), Duration::max());
+        state->start(*made, *on, name, how);
+      },
+      token, std::string(what), options);
+}
+template <class Token = detail::DefaultToken>
+requires(!std::is_convertible_v<Token, ImportOptions>) auto async_import(
+    boost::asio::any_io_executor executor, Device& device, std::string_view what,
+    Token&& token = {}) {
+  return async_import(std::move(executor), device, what, ImportOptions{},
+                      std::forward<Token>(token));
+}
 
 }  // namespace urma::asio

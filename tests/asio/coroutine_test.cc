@@ -15,7 +15,7 @@ namespace {
 template <class... Taken>
 constexpr bool destroyed_without_effect = (std::is_trivially_destructible_v<Taken> && ...);
 static_assert(destroyed_without_effect<Duration, Work, Buffer, RemoteSegment, RemoteJetty,
-                                       Completion, Event, asio::JettyOptions>);
+                                       Completion, Event, asio::JettyOptions, ImportOptions>);
 static_assert(std::is_aggregate_v<asio::PostOptions>);
 
 // The memory that works of a coroutine read, write and keep.

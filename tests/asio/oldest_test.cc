@@ -56,6 +56,8 @@ TEST_CASE("an event and an arrival can be awaited with a time-out") {
     CHECK(error == boost::system::errc::timed_out);
     co_await events.async_wait_event(1ms, into());
     CHECK(error == Status::timed_out);
+    co_await asio::async_import(context.get_executor(), pair.here, "urma1 nonsense", into());
+    CHECK(error == boost::system::errc::invalid_argument);
     pair.here.close();
     const Event event = co_await events.async_wait_event();
     CHECK(event.kind == EventKind::closed);

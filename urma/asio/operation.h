@@ -18,6 +18,7 @@
 #include "urma/core/event.h"
 #include "urma/core/time.h"
 #include "urma/core/work.h"
+#include "urma/urma.hpp"
 
 namespace urma::asio::detail {
 
@@ -27,9 +28,11 @@ using ErrorCode = boost::system::error_code;
 class WorkOperation;
 class ArrivalOperation;
 class EventOperation;
+class ImportOperation;
 struct Ticket;
 
-// An object that has operations and ends them: the State of a Jetty, or an EventState.
+// An object that has operations and ends them: the State of a Jetty, an EventState or an
+// ImportState.
 class Owner : public std::enable_shared_from_this<Owner> {
  public:
   // Ends an operation early, with the error `why`, if the status of its work can be known then:
@@ -55,6 +58,7 @@ struct Ticket {
   WorkOperation* work = nullptr;
   ArrivalOperation* arrival = nullptr;
   EventOperation* event = nullptr;
+  ImportOperation* import = nullptr;
   std::optional<boost::asio::steady_timer> timer;
 };
 
@@ -100,6 +104,12 @@ class WorkOperation : public Outstanding<Completion> {
 class EventOperation : public Outstanding<Event> {
  protected:
   ~EventOperation() = default;
+};
+
+// An operation that waits for the end of an import.
+class ImportOperation : public Outstanding<Imported> {
+ protected:
+  ~ImportOperation() = default;
 };
 
 // A `Base` with the handler that the application gave.
@@ -180,6 +190,7 @@ Base* begin(const std::shared_ptr<Owner>& owner, const Executor& executor, Handl
   if constexpr (std::is_same_v<Base, WorkOperation>) ticket->work = made;
   if constexpr (std::is_same_v<Base, ArrivalOperation>) ticket->arrival = made;
   if constexpr (std::is_same_v<Base, EventOperation>) ticket->event = made;
+  if constexpr (std::is_same_v<Base, ImportOperation>) ticket->import = made;
   made->ticket = ticket;
   if (!slot.is_connected()) return made;
   slot.assign([ticket](Effects effects) {
@@ -212,6 +223,7 @@ Any* ended_with(Any& operation, Status status) {
     operation.ticket->work = nullptr;
     operation.ticket->arrival = nullptr;
     operation.ticket->event = nullptr;
+    operation.ticket->import = nullptr;
     operation.ticket->timer.reset();
   }
   return &operation;
