@@ -3,11 +3,13 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
+import time
 
-from running import await_line, end, kill, run_tests, start
+from running import await_line, end, finish, kill, run_tests, start
 
 FOLDER = pathlib.Path(sys.argv[1])
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "examples"
@@ -117,6 +119,107 @@ def test_kv():
                 break
         else:
             raise AssertionError(f"in twenty rounds no reader saw a change:  {seen}")
+
+
+def await_text(process, text):
+    """Reads the lines of a process up to the one that contains this text, and returns it."""
+    for line in process.stdout:
+        if text in line:
+            return line
+    raise AssertionError((process.args, text))
+
+
+def numbers(line):
+    """Returns the numbers of a line, by the word before each."""
+    return {word: int(number) for word, number in re.findall(r"(\w+) (\d+)", line)}
+
+
+def test_block_mover_survives_the_end_of_prefill():
+    name = f"prefill-{OWN}"
+    prefill = example("block_mover", "prefill", name, 2)
+    await_line(prefill, "ready")
+    decode = example("block_mover", "decode", name, 90)
+    await_text(decode, "30 prompts")
+    kill(prefill)
+    prefill = example("block_mover", "prefill", name, 2)
+    try:
+        end_of = numbers(await_text(decode, "recovered"))
+        assert decode.wait(60) == 0
+        assert end_of["recovered"] >= 1, end_of
+        # Prompt i has 1 + i % 16 blocks.
+        assert end_of["blocks"] == sum(1 + i % 16 for i in range(90)), end_of
+        assert end_of["wrong"] == 0 and end_of["prompts"] == 90, end_of
+    finally:
+        kill(prefill)
+
+
+def test_block_mover_survives_a_slow_prefill():
+    """A stopped prefill goes on later, when decode has given its blocks to other prompts."""
+    name = f"slow-{OWN}"
+    prefill = example("block_mover", "prefill", name, 2)
+    await_line(prefill, "ready")
+    decode = example("block_mover", "decode", name, 60)
+    await_text(decode, "20 prompts")
+    prefill.send_signal(signal.SIGSTOP)
+    time.sleep(2.5)  # longer than decode's deadline
+    prefill.send_signal(signal.SIGCONT)
+    try:
+        await_text(prefill, "was not moved: remote_access")
+        end_of = numbers(await_text(decode, "recovered"))
+        assert decode.wait(60) == 0
+        assert end_of["recovered"] >= 1 and end_of["wrong"] == 0, end_of
+    finally:
+        kill(prefill)
+
+
+def test_replicated_log_survives_a_follower_that_stops_and_is_restarted():
+    names = [f"log-{OWN}-{i}" for i in range(2)]
+    count = 200000
+    for _ in range(10):
+        followers = [example("replicated_log", "follow", name) for name in names]
+        for follower in followers:
+            await_line(follower, "ready")
+        leader = example("replicated_log", "lead", count, *names)
+        await_line(leader, "committed")
+        followers[0].send_signal(signal.SIGSTOP)
+        # The leader and the other follower are a majority.
+        await_text(leader, f"committed {count}")
+        kill(followers[0])
+        followers[0] = example("replicated_log", "follow", names[0])
+        code, said, why = finish(leader)
+        assert code == 0, (said, why)
+        found = numbers(re.search(f"{names[0]}: (.*)", said)[1])["found"]
+        if found > 1:
+            break
+        for follower in followers:
+            kill(follower)
+    else:
+        raise AssertionError("in ten runs the leader was done before the follower was stopped")
+    for follower in followers:
+        last = follower.communicate(timeout=60)[0].splitlines()[-1]
+        assert last.endswith(f"applied {count}, wrong 0, the end"), last
+        assert follower.returncode == 0
+
+
+def group(name, size, rounds):
+    return [example("all_to_all", name, rank, size, rounds) for rank in range(size)]
+
+
+def test_all_to_all_ends_when_a_rank_dies_and_can_be_restarted():
+    name = f"experts-{OWN}-"
+    ranks = group(name, 4, 1000000)
+    await_line(ranks[0], "round")
+    kill(ranks[2])
+    ends = [finish(rank) for rank in ranks[:2] + ranks[3:]]
+    assert [code for code, _, _ in ends] == [1, 1, 1], ends
+    # The others may notice first that a rank has ended because of rank 2.
+    assert any("rank 2" in said for _, said, _ in ends), ends
+    for size in (1, 4):
+        ends = [finish(rank) for rank in group(name, size, 50)]
+        assert [code for code, _, _ in ends] == [0] * size, ends
+        last = [numbers(said.splitlines()[-1]) for _, said, _ in ends]
+        assert sum(one["computed"] for one in last) == sum(one["sent"] for one in last), last
+        assert all(one["sent"] == 256 * 50 and one["wrong"] == 0 for one in last), last
 
 
 run_tests(globals())

@@ -1,0 +1,311 @@
+// Moves the KV cache of prompts from a process that computes it (prefill) into the paged cache of a
+// process that uses it (decode), as vLLM does over Mooncake or NIXL.
+//
+//   example_block_mover prefill NAME [MS]    serves requests, MS milliseconds for each layer
+//   example_block_mover decode NAME COUNT    asks for COUNT prompts, and checks each block
+//
+// Decode owns the cache: for each layer an array of blocks, and a block holds the keys and values
+// of 16 tokens. For each prompt it reserves blocks and asks prefill to write them. Prefill writes
+// each layer when it is computed, while it computes the next one. It notifies decode by an
+// immediate after *all* these writes have completed as `ok`. A strong work behind them would be
+// faster, but it does not wait for a write that ended as `unknown`, and decode would use a block
+// that is not there.
+//
+// If no notification comes by the deadline, prefill may be dead, or slow and still writing. So
+// decode first ends the token of these writes: then no late write can reach blocks that belong to
+// another prompt. Then it asks again.
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <list>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <urma/urma.hpp>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t layers = 4;
+constexpr size_t block_bytes = 16 * 256;  // 16 tokens
+constexpr size_t cache_blocks = 256;      // of each layer
+constexpr size_t prompt_blocks = 16;      // a prompt has up to 256 tokens
+constexpr size_t at_once = 4;             // prompts that decode waits for
+constexpr auto deadline = 2s;
+
+// Decode's request. Blocks need not be contiguous in the cache. The lines contain the tokens of the
+// cache and of the Jetty to notify.
+using Line = std::array<char, urma::max_descriptor_bytes>;
+struct Request {
+  uint64_t prompt;
+  uint32_t blocks;
+  std::array<uint32_t, prompt_blocks> ids;
+  Line cache;
+  Line notify;
+};
+void set(Line& line, const std::string& text) {
+  std::strncpy(line.data(), text.data(), line.size());
+}
+std::string_view text_of(const Line& line) {
+  return {line.data(), strnlen(line.data(), line.size())};
+}
+
+size_t place_of(size_t layer, size_t block) { return (layer * cache_blocks + block) * block_bytes; }
+
+// Prints a line immediately, since a test or a script may wait for it.
+void say(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+// The "attention keys" of a block: each byte depends on prompt, layer, block and position.
+std::byte value_of(uint64_t prompt, size_t layer, size_t block, size_t at) {
+  return std::byte((prompt * 131 + layer * 31 + block * 7 + at) % 251);
+}
+
+// ---- prefill
+
+class Prefill {
+ public:
+  Prefill(const std::string& name, std::chrono::milliseconds layer_time)
+      : layer_time_(layer_time),
+        blocks_(layers * prompt_blocks * block_bytes),
+        device_(urma::open().value()),
+        inbox_(device_.jetty({.berths = 0, .receives = at_once * 2}).value()),
+        // A dead decode process ends the writes after this time at the latest.
+        mover_(device_.jetty({.berths = 64, .operation_timeout = 1s}).value()) {
+    for (size_t i = 0; i < messages_.size(); ++i) receive(i);
+    device_.publish(name, inbox_).value();
+    say("prefill is ready");
+  }
+
+  [[noreturn]] void serve() {
+    for (;;) {
+      for (const auto& arrival : inbox_.wait(1h)) {
+        if (!arrival.ok()) throw std::runtime_error(urma::name(arrival.status).data());
+        const Request request = messages_[arrival.tag];
+        receive(arrival.tag);
+        if (arrival.bytes != sizeof request || request.blocks > prompt_blocks) continue;
+        const urma::Status status = move(request);
+        if (status == urma::Status::ok) continue;
+        // Decode will miss the notification, and ask again if it still runs.
+        say("prompt " + std::to_string(request.prompt) +
+            " was not moved: " + std::string(urma::name(status)));
+      }
+    }
+  }
+
+ private:
+  void receive(size_t i) {
+    const auto bytes = std::as_writable_bytes(std::span(&messages_[i], 1));
+    if (!inbox_.receive(bytes, i)) throw std::runtime_error("a receive buffer was not taken");
+  }
+
+  urma::Status move(const Request& request) {
+    // Another process wrote these lines; `import` refuses what is not a descriptor.
+    const auto cache = device_.import(text_of(request.cache));
+    const auto notify = device_.import(text_of(request.notify));
+    if (!cache || !notify) return cache ? notify.status() : cache.status();
+    failed_ = urma::Status::ok;
+    for (size_t layer = 0; layer < layers; ++layer) {
+      std::vector<urma::Work> works;
+      for (size_t i = 0; i < request.blocks; ++i) {
+        const auto block =
+            std::span(blocks_).subspan((layer * prompt_blocks + i) * block_bytes, block_bytes);
+        for (size_t at = 0; at < block.size(); ++at) {
+          block[at] = value_of(request.prompt, layer, i, at);
+        }
+        // Decode chose the ids: a wrong one harms its own memory alone, and none reaches beyond the
+        // segment (remote_access).
+        works.push_back(urma::write(block, cache->segment, place_of(layer, request.ids[i])));
+      }
+      std::this_thread::sleep_for(layer_time_);
+      post(works);
+    }
+    // The blocks are read until their writes have completed, so wait even after a failure.
+    while (outstanding_ > 0) take(mover_.wait(10s));
+    if (failed_ != urma::Status::ok) return failed_;
+    // A write without data carries the notification. If it ends as `unknown`, decode either has it
+    // or asks again.
+    const std::span<const std::byte> nothing;
+    const auto notice =
+        urma::write(nothing, cache->segment).to(notify->jetty).immediate(request.prompt);
+    post(std::span(&notice, 1));
+    while (outstanding_ > 0) take(mover_.wait(10s));
+    return failed_;
+  }
+
+  void post(std::span<const urma::Work> works) {
+    for (;;) {
+      const size_t accepted = mover_.post(works);
+      outstanding_ += accepted;
+      works = works.subspan(accepted);
+      if (works.empty()) return;
+      take(mover_.wait(10s));  // makes berths vacant
+    }
+  }
+
+  void take(std::span<const urma::Completion> completions) {
+    for (const auto& done : completions) {
+      if (done.status == urma::Status::closed) throw std::runtime_error("the device is closed");
+      --outstanding_;
+      if (!done.ok()) failed_ = done.status;
+    }
+  }
+
+  const std::chrono::milliseconds layer_time_;
+  std::vector<std::byte> blocks_;
+  std::array<Request, at_once * 2> messages_{};
+  urma::Device device_;
+  urma::Jetty inbox_;  // destroyed before the memory above, which the Jetties borrow
+  urma::Jetty mover_;
+  size_t outstanding_ = 0;
+  urma::Status failed_ = urma::Status::ok;
+};
+
+// ---- decode
+
+class Decode {
+ public:
+  explicit Decode(const std::string& name)
+      : where_("urma://localhost/" + name),
+        device_(urma::open().value()),
+        cache_(device_.allocate(layers * cache_blocks * block_bytes, urma::Rights::write).value()) {
+    // Neighbours in this list are not neighbours in the cache, as in a cache that has been in use.
+    for (uint32_t i = 0; i < cache_blocks; ++i) free_.push_back(i * 97 % cache_blocks);
+    connect();
+  }
+
+  int run(uint64_t count) {
+    for (uint64_t next = 0; done_ < count;) {
+      for (; next < count && asked_.size() < at_once; ++next) {
+        Request& request = asked_.emplace_back().request;
+        request.prompt = next;
+        request.blocks = static_cast<uint32_t>(1 + next % prompt_blocks);
+        for (uint32_t i = 0; i < request.blocks; ++i) {
+          request.ids[i] = free_.front();
+          free_.pop_front();
+        }
+        ask(asked_.back());
+      }
+      const auto left = std::max(asked_.front().until - Clock::now(), Clock::duration());
+      bool failed = left == left.zero();
+      for (const auto& one : jetty_->wait(left)) {
+        // A failed request has not reached prefill, or may not have.
+        one.ok() ? take(one) : void(failed = true);
+      }
+      if (failed) recover();
+    }
+    say("prompts " + std::to_string(done_) + ", blocks " + std::to_string(blocks_) + ", wrong " +
+        std::to_string(wrong_) + ", recovered " + std::to_string(recovered_));
+    return wrong_ == 0 ? 0 : 1;
+  }
+
+ private:
+  struct Asked {
+    Request request{};  // borrowed by the library until the send has completed
+    bool sent = false;
+    bool moved = false;
+    Clock::time_point until{};
+  };
+
+  void connect() {
+    // Prefill may start later, and after its end a new process publishes the name.
+    prefill_ = device_.import(where_, 30s).value().jetty;
+    // Destroying the old Jetty ends its works, so the requests may be changed. A notification of an
+    // earlier attempt names the old Jetty, and reaches none.
+    jetty_.reset();
+    jetty_.emplace(device_.jetty({.receives = at_once * 2, .operation_timeout = 1s}).value());
+  }
+
+  void ask(Asked& one) {
+    set(one.request.cache, cache_.descriptor());
+    set(one.request.notify, jetty_->descriptor());
+    one.sent = one.moved = false;
+    one.until = Clock::now() + deadline;
+    const auto bytes = std::as_bytes(std::span(&one.request, 1));
+    if (jetty_->post(urma::send(bytes, prefill_).tag(one.request.prompt)) != 1) {
+      throw std::runtime_error("the request was not accepted");
+    }
+  }
+
+  // The notification may be polled before the completion of the request.
+  void take(const urma::Completion& one) {
+    const bool moved = one.operation == urma::Operation::receive;
+    const auto asked = std::find_if(asked_.begin(), asked_.end(), [&](const Asked& each) {
+      return each.request.prompt == (moved ? one.immediate : one.tag);
+    });
+    if (asked == asked_.end()) throw std::runtime_error("prefill notified of an unknown prompt");
+    (moved ? asked->moved : asked->sent) = true;
+    if (!asked->moved || !asked->sent) return;
+    check(asked->request);
+    asked_.erase(asked);
+    if (++done_ % 10 == 0) say(std::to_string(done_) + " prompts");
+  }
+
+  void check(const Request& request) {
+    const auto memory = cache_.bytes();
+    for (uint32_t i = 0; i < request.blocks; ++i, ++blocks_) {
+      bool right = true;
+      for (size_t layer = 0; layer < layers; ++layer) {
+        const auto block = memory.subspan(place_of(layer, request.ids[i]), block_bytes);
+        for (size_t at = 0; at < block_bytes; ++at) {
+          right = right && block[at] == value_of(request.prompt, layer, i, at);
+          block[at] = std::byte{255};  // no block has this value
+        }
+      }
+      wrong_ += right ? 0 : 1;
+      free_.push_back(request.ids[i]);
+    }
+  }
+
+  void recover() {
+    ++recovered_;
+    // Ends all writes with the token that the requests so far contained. `not_fenced` means that a
+    // process is still copying: wait for it.
+    cache_.rotate().value();
+    urma::Result<void> retired = cache_.retire();
+    while (retired.status() == urma::Status::not_fenced) retired = cache_.retire();
+    retired.value();
+    connect();
+    for (Asked& one : asked_) ask(one);
+  }
+
+  const std::string where_;
+  urma::Device device_;
+  urma::Segment cache_;
+  std::list<Asked> asked_;            // in the order of their deadlines; never moves them
+  std::optional<urma::Jetty> jetty_;  // destroyed before the requests that it borrows
+  urma::RemoteJetty prefill_;
+  std::deque<uint32_t> free_;
+  uint64_t done_ = 0;
+  uint64_t blocks_ = 0;
+  uint64_t wrong_ = 0;
+  uint64_t recovered_ = 0;
+};
+
+}  // namespace
+
+int main(int count, char** words) try {
+  const std::vector<std::string> all(words + 1, words + count);
+  unsigned number = 0;
+  const std::string last = all.empty() ? "" : all.back();
+  std::from_chars(last.data(), last.data() + last.size(), number);
+  if (all.size() >= 2 && all.size() <= 3 && all[0] == "prefill") {
+    Prefill(all[1], std::chrono::milliseconds(all.size() == 3 ? number : 0)).serve();
+  }
+  if (all.size() == 3 && all[0] == "decode" && number > 0) return Decode(all[1]).run(number);
+  std::fprintf(stderr, "usage: example_block_mover prefill NAME [MS] | decode NAME COUNT\n");
+  return 2;
+} catch (const std::exception& why) {
+  std::fprintf(stderr, "example_block_mover: %s\n", why.what());
+  return 1;
+}
