@@ -8,6 +8,11 @@
 #include "apps/common/near_names.h"
 
 namespace urma::apps {
+namespace {
+
+constexpr int most_words = 1 << 20;
+
+}  // namespace
 
 struct CommandLine::Parser {
   struct Typed {
@@ -40,6 +45,10 @@ void CommandLine::text(const std::string& names, std::string& target) {
 
 void CommandLine::texts(const std::string& names, std::vector<std::string>& target) {
   parser_->app.add_option(names, target)->expected(1)->take_all();
+}
+
+void CommandLine::words(std::vector<std::string>& target) {
+  parser_->app.add_option("words", target)->expected(0, most_words);
 }
 
 void CommandLine::add(const std::string& names, Read read, Valid valid) {

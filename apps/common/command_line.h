@@ -39,6 +39,8 @@ class CommandLine {
   void text(const std::string& names, std::string& target);
   // This option may be given several times.
   void texts(const std::string& names, std::vector<std::string>& target);
+  // Takes all words that belong to no option.
+  void words(std::vector<std::string>& target);
   template <class Value, class Target>
   void value(const std::string& names, Target& target, Value type) {
     const auto read = [type, &target](std::string_view word) {

@@ -32,16 +32,6 @@ inline uint32_t check_of(std::span<const std::byte> bytes) {
   return crc32_finish(crc32_update(crc32_start, bytes.data(), bytes.size()));
 }
 
-// The check of a whole file: a CRC over the checks of its blocks, in their order.
-class FileCheck {
- public:
-  void add(uint32_t block_check) { crc_ = crc32_update(crc_, &block_check, sizeof block_check); }
-  uint32_t value() const { return crc32_finish(crc_); }
-
- private:
-  uint32_t crc_ = crc32_start;
-};
-
 // The immediate of a block's write, and of the message that returns its slot.
 inline uint64_t immediate_of(uint32_t transfer, uint64_t block) {
   return uint64_t{transfer} << 32 | block;

@@ -12,33 +12,12 @@
 #include <cstdio>
 #include <cstring>
 
-#include "apps/common/output.h"
+#include "apps/urma_notify/place.h"
 
 namespace urma::apps::notify {
 namespace {
 
-constexpr size_t longest_name =
-    200;  // names of files have at most 255 bytes, and the partial file's name is longer
 constexpr int read_back_at_a_time = 32;
-
-// Returns the name if it names a file in the folder itself. Hidden names are refused: partial files
-// have them.
-std::string examined(const std::string& name) {
-  std::string_view why;
-  if (name.empty() || name.size() > longest_name) why = "a name has 1 to 200 bytes";
-  if (name.find('/') != name.npos) why = "it names a file in another folder";
-  if (name.starts_with('.')) why = "it begins with a dot";
-  if (apps::printable(name) != name) {
-    why = "it has control characters, or characters that change the direction of text";
-  }
-  if (why.empty()) return name;
-  const std::string shown = apps::printable(name.substr(0, longest_name));
-  throw Failure(
-      Exit::usage,
-      fmt::format(
-          "\"{}\" is not accepted as the name of a file: {}. Fix: give another name with --as NAME",
-          shown, why));
-}
 
 const char* cure_of(int reason) {
   switch (reason) {
@@ -89,6 +68,11 @@ File::~File() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
+Failure file_failed(const std::string& name, std::string_view what, int reason) {
+  return {Exit::error,
+          fmt::format("{}: {}: {}. Fix: {}", name, what, std::strerror(reason), cure_of(reason))};
+}
+
 File open_folder(const std::string& path) {
   File folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder && faccessat(folder.get(), ".", W_OK | X_OK, 0) == 0) return folder;
@@ -96,15 +80,18 @@ File open_folder(const std::string& path) {
                                          std::strerror(errno)));
 }
 
-Incoming::Incoming(int folder, const std::string& name, uint64_t bytes, bool replace)
-    : folder_(folder),
-      name_(examined(name)),
-      part_name_("." + name_ + ".urma-part"),
-      bytes_(bytes),
-      replace_(replace) {
-  if (blocks_of(bytes) >= most_blocks) throw failed("its size", EFBIG);
+Incoming::Incoming(int root, const Offer& offer)
+    : name_(offer.name),
+      attributes_(offer.attributes),
+      bytes_(offer.bytes),
+      replace_(offer.replace) {
+  Place place = open_place(root, name_);
+  folder_ = std::move(place.folder);
+  leaf_ = place.leaf;
+  part_name_ = "." + leaf_ + std::string(part_end);
+  if (blocks_of(bytes_) >= most_blocks) throw failed("its size", EFBIG);
   constexpr int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  part_ = File(openat(folder_, part_name_.c_str(), flags | O_RDWR | O_CREAT, 0666));
+  part_ = File(openat(folder_.get(), part_name_.c_str(), flags | O_RDWR | O_CREAT, 0666));
   if (!part_) throw failed("opening its partial file", errno);
   if (!is_regular(part_.get())) throw failed("opening its partial file", EEXIST);
   lock();
@@ -112,7 +99,7 @@ Incoming::Incoming(int folder, const std::string& name, uint64_t bytes, bool rep
   if (size_of(part_.get()) == bytes_) have_ = blocks_of(bytes_);
   have_ = std::min(have_, blocks_of(bytes_));
   if (replace_) return;
-  existing_ = File(openat(folder_, name_.c_str(), flags | O_RDONLY));
+  existing_ = File(openat(folder_.get(), leaf_.c_str(), flags | O_RDONLY));
   if (!existing_) {
     if (errno != ENOENT) throw failed("looking for it", errno);
     return;
@@ -136,7 +123,7 @@ void Incoming::lock() {
   struct stat ours {};
   struct stat named {};
   if (flock(part_.get(), LOCK_EX | LOCK_NB) == 0 && fstat(part_.get(), &ours) == 0 &&
-      fstatat(folder_, part_name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+      fstatat(folder_.get(), part_name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
       ours.st_ino == named.st_ino) {
     return;
   }
@@ -147,7 +134,7 @@ void Incoming::lock() {
 }
 
 void Incoming::remove_if_empty() {
-  if (size_of(part_.get()) == 0) unlinkat(folder_, part_name_.c_str(), 0);
+  if (size_of(part_.get()) == 0) unlinkat(folder_.get(), part_name_.c_str(), 0);
 }
 
 std::vector<uint32_t> Incoming::checks(uint64_t first, size_t most) const {
@@ -192,21 +179,29 @@ bool Incoming::read_back() {
   std::vector<std::byte> block(block_bytes);
   for (int i = 0; i < read_back_at_a_time && read_back_ < blocks_of(bytes_); ++i, ++read_back_) {
     const auto some = std::span(block).first(bytes_of_block(bytes_, read_back_));
-    read(part_.get(), read_back_, some);
-    check_.add(check_of(some));
+    read(whole_ ? existing_.get() : part_.get(), read_back_, some);
+    digest_.add(some);
   }
   return read_back_ == blocks_of(bytes_);
 }
 
 void Incoming::commit() {
-  if (whole_) return;  // the file had been received before
-  if (size_of(part_.get()) != bytes_) throw failed("its partial file has changed", EIO);
-  if (fsync(part_.get()) != 0) throw failed("writing it to the disk", errno);
-  const bool named = replace_ ? renameat(folder_, part_name_.c_str(), folder_, name_.c_str()) == 0
-                              : rename_to_vacant(folder_, part_name_.c_str(), name_.c_str());
+  // The file may have been received before.
+  const File& file = whole_ ? existing_ : part_;
+  if (size_of(file.get()) != bytes_) throw failed("its partial file has changed", EIO);
+  if (!apply(attributes_, file.get())) throw failed("setting its mode and time", errno);
+  if (fsync(file.get()) != 0) throw failed("writing it to the disk", errno);
+  if (whole_) return;
+  const int folder = folder_.get();
+  const bool named = replace_ ? renameat(folder, part_name_.c_str(), folder, leaf_.c_str()) == 0
+                              : rename_to_vacant(folder, part_name_.c_str(), leaf_.c_str());
   if (!named) throw failed("renaming its partial file", errno);
   committed_ = true;
-  if (fsync(folder_) != 0) throw failed("writing its name to the disk", errno);
+  if (fsync(folder) != 0) throw failed("writing its name to the disk", errno);
+}
+
+void Incoming::discard() {
+  if (!whole_ && ftruncate(part_.get(), 0) != 0) throw failed("truncating its partial file", errno);
 }
 
 void Incoming::read(int file, uint64_t number, std::span<std::byte> block) const {
@@ -218,11 +213,6 @@ void Incoming::read(int file, uint64_t number, std::span<std::byte> block) const
     block = block.subspan(static_cast<size_t>(got));
     at += got;
   }
-}
-
-Failure Incoming::failed(const char* what, int reason) const {
-  return {Exit::error,
-          fmt::format("{}: {}: {}. Fix: {}", name_, what, std::strerror(reason), cure_of(reason))};
 }
 
 }  // namespace urma::apps::notify

@@ -3,10 +3,13 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "apps/urma_notify/blocks.h"
 #include "apps/urma_notify/messages.h"
+#include "apps/urma_notify/sha256.h"
 
 namespace urma::apps::notify {
 
@@ -34,16 +37,19 @@ class Busy : public Failure {
   using Failure::Failure;
 };
 
+// The Failure for a file of this name, at the receiver, for which a call of the system failed.
+Failure file_failed(const std::string& name, std::string_view what, int reason);
+
 // Opens the folder where files arrive. Fails if it is not a folder, or may not be written.
 File open_folder(const std::string& path);
 
-// A file that is being received into a folder. It has another name until it is complete. The bytes
-// of an earlier attempt count only after they were compared. Calls throw a Failure; received bytes
-// are kept.
+// A file that is being received into a folder, or into one inside it. It has another name until it
+// is complete. The bytes of an earlier attempt count only after they were compared. Calls throw a
+// Failure; received bytes are kept.
 class Incoming {
  public:
   // Fails if the name is invalid or leads out of the folder; throws Busy.
-  Incoming(int folder, const std::string& name, uint64_t bytes, bool replace);
+  Incoming(int root, const Offer& offer);
   Incoming(const Incoming&) = delete;
   ~Incoming();
 
@@ -57,30 +63,39 @@ class Incoming {
   void begin(uint64_t first);
   void put(uint64_t number, std::span<const std::byte> block);
 
-  // Reads a part of it back. Returns true when all has been read: then `check` is that of the file.
+  // Reads a part of it back: of the complete file with this name, if there is one. Returns true
+  // when all has been read.
   bool read_back();
-  uint32_t check() const { return check_.value(); }
-  // Brings the file to the disk and gives it its name.
+  // Returns the SHA-256 of what was read back. Called once.
+  std::string digest() { return digest_.hex(); }
+  // Brings the file to the disk and gives it its attributes and its name.
   void commit();
+  // Removes what was received, because it is not what was sent: the next attempt must not resume
+  // with it.
+  void discard();
 
  private:
   void lock();
   void remove_if_empty();
   void read(int file, uint64_t number, std::span<std::byte> block) const;
-  Failure failed(const char* what, int reason) const;
+  Failure failed(std::string_view what, int reason) const {
+    return file_failed(name_, what, reason);
+  }
 
-  const int folder_;
-  const std::string name_;
-  const std::string part_name_;
+  const std::string name_;  // with the folders inside the receiver's
+  const Attributes attributes_;
   const uint64_t bytes_;
   const bool replace_;
+  File folder_;
+  std::string leaf_;
+  std::string part_name_;
   File part_;
   File existing_;
   uint64_t have_ = 0;
   bool whole_ = false;
   bool committed_ = false;
   uint64_t read_back_ = 0;
-  FileCheck check_;
+  Sha256 digest_;
 };
 
 }  // namespace urma::apps::notify

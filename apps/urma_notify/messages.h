@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/common/message.h"
+#include "apps/urma_notify/attributes.h"
 
 namespace urma::apps::notify {
 
@@ -15,13 +16,14 @@ namespace urma::apps::notify {
 //   offer  -> accepted   the sender offers a file
 //   checks -> checks     the sender asks for the checks of the receiver's blocks, from a block on
 //   begin  -> begun      the sender will write the blocks from this one on
-//   finish -> finished   the sender has written all blocks; the whole file has this check
-//   same   -> finished   the receiver's file of that name is the same one
+//   finish -> finished   the sender has written all blocks, or the receiver's file of that name has
+//                        the same ones; the whole file has this digest
+//   folder -> made       the sender has sent everything in a folder
 //   stop                 the sender ends the transfer
 // The receiver may answer any of them with failed (apps/common/message.h), and may send that with
 // id 0 without a question.
 inline constexpr int protocol =
-    1;  // incremented by every change that old readers do not understand
+    2;  // incremented by every change that old readers do not understand
 inline constexpr size_t checks_at_a_time = 1024;
 
 Wording wording();
@@ -34,7 +36,16 @@ struct Offer {
   std::string name;
   uint64_t bytes = 0;
   bool replace = false;
-  URMA_BODY(Offer, speaks, version, jetty, name, bytes, replace)
+  Attributes attributes{};
+  URMA_BODY(Offer, speaks, version, jetty, name, bytes, replace, attributes)
+};
+struct Folder {
+  int speaks = protocol;
+  std::string version;
+  std::string jetty;
+  std::string name;
+  Attributes attributes{};
+  URMA_BODY(Folder, speaks, version, jetty, name, attributes)
 };
 struct Accepted {
   uint32_t transfer = 0;
@@ -55,8 +66,8 @@ struct Checks {
 struct Finish {
   uint32_t transfer = 0;
   uint64_t block = 0;  // 0
-  uint32_t check = 0;
-  URMA_BODY(Finish, transfer, block, check)
+  std::string sha256;  // of the bytes of the whole file, 64 digits
+  URMA_BODY(Finish, transfer, block, sha256)
 };
 
 }  // namespace urma::apps::notify

@@ -14,8 +14,10 @@ struct Options {
   enum class Mode : uint8_t { help, version, serve, send };
 
   Mode mode = Mode::help;
-  std::string path;  // of the folder, or of the file
-  std::string host = "localhost";
+  std::vector<std::string> paths;                  // serve: the folder; send: files, folders, "-"
+  std::vector<std::string> hosts = {"localhost"};  // send: at least one
+  bool named_hosts = false;                        // send: by --to
+  bool json = false;
   std::string name;                  // the name at the receiver
   std::vector<std::string> devices;  // empty if the user named none: then the program chooses
   bool replace = false;
@@ -28,7 +30,8 @@ struct Options {
 Options parse_options(int count, char** arguments);
 std::string help();
 
-// Describes the receiver, for a client that sends this file.
-apps::Service service(const std::string& file = "FILE");
+// Describes the receiver, for a client with these options; for one that sends FILE.
+apps::Service service(const Options& options);
+apps::Service service();
 
 }  // namespace urma::apps::notify

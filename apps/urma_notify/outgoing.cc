@@ -14,28 +14,33 @@ bool same_time(const timespec& a, const timespec& b) {
   return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-}  // namespace
-
-Outgoing::Outgoing(const std::string& path)
-    : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  if (!file_ || fstat(file_.get(), &about_) != 0) {
-    throw Failure(Exit::error, fmt::format("{}: {}. Fix: name a file that can be read", path_,
-                                           std::strerror(errno)));
-  }
-  if (!S_ISREG(about_.st_mode)) {
-    throw Failure(Exit::usage,
-                  fmt::format("{}: it is not a regular file. Fix: send an archive of it "
-                              "(tar)",
-                              path_));
-  }
+Failure unreadable(const std::string& path) {
+  return {Exit::error,
+          fmt::format("{}: {}. Fix: name a file that can be read", path, std::strerror(errno))};
 }
 
-std::string Outgoing::name() const { return path_.substr(path_.rfind('/') + 1); }
+std::shared_ptr<const File> open_file(const std::string& path) {
+  File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) throw unreadable(path);
+  return std::make_shared<const File>(std::move(file));
+}
+
+}  // namespace
+
+Outgoing::Outgoing(const Item& item)
+    : path_(item.path), file_(item.stored != nullptr ? item.stored : open_file(path_)) {
+  if (fstat(file_->get(), &about_) != 0) throw unreadable(path_);
+  if (!S_ISREG(about_.st_mode)) {
+    throw Failure(Exit::error, fmt::format("{}: it is no longer a file. Fix: send it again when no "
+                                           "process changes it",
+                                           path_));
+  }
+}
 
 std::span<const std::byte> Outgoing::read(uint64_t number, std::span<std::byte> to) const {
   const auto block = to.first(bytes_of_block(bytes(), number));
   for (size_t at = 0; at < block.size();) {
-    const ssize_t got = pread(file_.get(), block.data() + at, block.size() - at,
+    const ssize_t got = pread(file_->get(), block.data() + at, block.size() - at,
                               static_cast<off_t>(number * block_bytes + at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
@@ -56,7 +61,7 @@ std::span<const std::byte> Outgoing::read(uint64_t number, std::span<std::byte> 
 
 void Outgoing::check_unchanged() const {
   struct stat now {};
-  if (fstat(file_.get(), &now) == 0 && now.st_size == about_.st_size &&
+  if (fstat(file_->get(), &now) == 0 && now.st_size == about_.st_size &&
       same_time(now.st_mtim, about_.st_mtim)) {
     return;
   }

@@ -3,10 +3,11 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
-#include "apps/urma_notify/incoming.h"
+#include "apps/urma_notify/items.h"
 
 namespace urma::apps::notify {
 
@@ -14,11 +15,10 @@ namespace urma::apps::notify {
 // changed.
 class Outgoing {
  public:
-  explicit Outgoing(const std::string& path);
+  explicit Outgoing(const Item& item);
 
+  Attributes attributes() const { return attributes_of(about_); }
   uint64_t bytes() const { return static_cast<uint64_t>(about_.st_size); }
-  // Without the folder.
-  std::string name() const;
   // Fills `to` with the block and returns that part of it.
   std::span<const std::byte> read(uint64_t number, std::span<std::byte> to) const;
   // Fails if the file has changed since it was opened.
@@ -26,7 +26,7 @@ class Outgoing {
 
  private:
   const std::string path_;
-  File file_;
+  const std::shared_ptr<const File> file_;
   struct stat about_ {};
 };
 

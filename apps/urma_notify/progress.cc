@@ -14,14 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string bytes_text(double bytes) {
-  constexpr std::array units = {"B", "kB", "MB", "GB", "TB"};
-  size_t unit = 0;
-  for (; bytes >= 999.5 && unit + 1 < units.size(); ++unit) bytes /= 1000;
-  const int digits = unit == 0 || bytes >= 99.95 ? 0 : 1;
-  return fmt::format("{:.{}f} {}", bytes, digits, units[unit]);
-}
-
 std::string time_text(double seconds) {
   const auto whole = static_cast<uint64_t>(seconds + 0.5);
   if (whole < 100) return fmt::format("{} s", whole);
@@ -36,15 +28,26 @@ int columns() {
 
 }  // namespace
 
-Progress::Progress(const std::string& name, uint64_t bytes)
-    : name_(apps::printable(name)), bytes_(bytes), terminal_(isatty(STDERR_FILENO) == 1) {}
+std::string bytes_text(double bytes) {
+  constexpr std::array units = {"B", "kB", "MB", "GB", "TB"};
+  size_t unit = 0;
+  for (; bytes >= 999.5 && unit + 1 < units.size(); ++unit) bytes /= 1000;
+  const int digits = unit == 0 || bytes >= 99.95 ? 0 : 1;
+  return fmt::format("{:.{}f} {}", bytes, digits, units[unit]);
+}
+
+Progress::Progress(const std::string& name, uint64_t bytes, const Voice& voice)
+    : voice_(voice),
+      name_(apps::printable(name)),
+      bytes_(bytes),
+      terminal_(voice.bar && isatty(STDERR_FILENO) == 1) {}
 
 void Progress::begin(uint64_t bytes) {
   resumed_ = shown_ = bytes;
   began_ = last_ = Clock::now();
   if (bytes > 0) {
-    say_line(fmt::format("{}: resumes at {} of {}", name_, bytes_text(static_cast<double>(bytes)),
-                         bytes_text(static_cast<double>(bytes_))));
+    voice_.say(fmt::format("{}: resumes at {} of {}", name_, bytes_text(static_cast<double>(bytes)),
+                           bytes_text(static_cast<double>(bytes_))));
   }
 }
 
@@ -57,16 +60,17 @@ void Progress::at(uint64_t bytes) {
   rate_ = rate_ == 0 ? fresh : 0.8 * rate_ + 0.2 * fresh;
   last_ = now;
   shown_ = bytes;
-  if (!terminal_) return say_line(line(bytes));
+  if (!terminal_) return voice_.say(line(bytes));
   on_screen_ = apps::write_all(STDERR_FILENO, "\r\033[K" + bar(bytes));
 }
 
-void Progress::done() {
+double Progress::done() {
   wipe();
   const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();
   const auto sent = static_cast<double>(bytes_ - resumed_);
-  say_line(fmt::format("{}: {} sent and verified in {:.1f} s, {}/s", name_, bytes_text(sent),
-                       seconds, bytes_text(sent / std::max(seconds, 1e-3))));
+  voice_.say(fmt::format("{}: {} sent and verified in {:.1f} s, {}/s", name_, bytes_text(sent),
+                         seconds, bytes_text(sent / std::max(seconds, 1e-3))));
+  return seconds;
 }
 
 void Progress::wipe() {

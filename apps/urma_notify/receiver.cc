@@ -7,10 +7,12 @@
 
 #include "apps/common/devices.h"
 #include "apps/common/interrupt.h"
+#include "apps/common/output.h"
 #include "apps/common/program.h"
 #include "apps/urma_notify/capacity.h"
 #include "apps/urma_notify/lines.h"
 #include "apps/urma_notify/options.h"
+#include "apps/urma_notify/place.h"
 
 namespace urma::apps::notify {
 namespace {
@@ -131,7 +133,7 @@ void Receiver::handle_block(const Completion& arrival) {
 }
 
 void Receiver::handle_message(const Completion& arrival, const Message& question) {
-  if (question.type == "offer") return accept(arrival, question);
+  if (question.type == "offer" || question.type == "folder") return accept(arrival, question);
   const auto asked = body_of<Ask>(question);
   Transfer* const transfer = find(asked.transfer, arrival);
   if (transfer == nullptr || transfer->state == Transfer::State::over) return;
@@ -161,14 +163,11 @@ void Receiver::answer(Transfer& transfer, const Message& question, uint64_t bloc
                     .type = "begun",
                     .body = Ask{.transfer = transfer.number, .block = transfer.next}});
   } else if (question.type == "finish") {
-    // The sender's check is compared later, when the file is read back. A missing block would be
-    // found then.
-    transfer.sender_check = body_of<Finish>(question).check;
+    // The digests are compared when the file has been read back. A missing block would be found
+    // then.
+    transfer.sender_sha256 = body_of<Finish>(question).sha256;
     transfer.finish_id = question.id;
     transfer.state = State::verifying;
-  } else if (question.type == "same" && transfer.file.whole()) {
-    transfer.finish_id = question.id;
-    finish(transfer);
   }
 }
 
@@ -189,11 +188,14 @@ void Receiver::accept(const Completion& arrival, const Message& question) {
   const RemoteJetty back = must(device_.import(jetty), "the sender").jetty;
   Failed why;
   try {
-    return dialogue_.send(back, accepted(arrival, question, back));
+    check_version(question, {.protocol = protocol, .self = "receiver", .peer = "sender"},
+                  dialogue_.wording());
+    return dialogue_.send(
+        back, question.type == "offer" ? accepted(arrival, question, back) : made(question));
   } catch (const NotUnderstood& error) {
     why.message =
-        fmt::format("\"offer\" is not understood: {}. Fix: use the same urma_notify on both sides",
-                    error.what());
+        fmt::format("\"{}\" is not understood: {}. Fix: use the same urma_notify on both sides",
+                    question.type, error.what());
   } catch (const Busy& busy) {
     why = {.exit = busy.exit(), .message = busy.what(), .again = true};
   } catch (const Failure& failure) {
@@ -205,8 +207,6 @@ void Receiver::accept(const Completion& arrival, const Message& question) {
 // Begins the transfer that is offered, and returns the answer.
 Message Receiver::accepted(const Completion& arrival, const Message& question,
                            const RemoteJetty& back) {
-  check_version(question, {.protocol = protocol, .self = "receiver", .peer = "sender"},
-                dialogue_.wording());
   const auto offer = body_of<Offer>(question);
   if (transfers_.size() >= most_transfers) {
     throw Busy(
@@ -234,6 +234,13 @@ Message Receiver::accepted(const Completion& arrival, const Message& question,
                            .staging = made.staging.descriptor()}};
 }
 
+Message Receiver::made(const Message& question) {
+  const auto folder = body_of<Folder>(question);
+  make_folder(folder_, folder.name, folder.attributes);
+  say_line(fmt::format("{}/: complete", folder.name));
+  return {.id = question.id, .type = "made", .body = Ask{}};
+}
+
 // Verifies files in parts, because other senders need this thread, too. Returns true if there is
 // more to do.
 bool Receiver::work_on_files() {
@@ -254,12 +261,14 @@ bool Receiver::work_on_files() {
 }
 
 void Receiver::finish(Transfer& transfer) {
-  if (!transfer.file.whole() && transfer.file.check() != transfer.sender_check) {
+  const std::string digest = transfer.file.digest();
+  if (digest != transfer.sender_sha256) {
+    transfer.file.discard();
     return fail(transfer, transfer.finish_id,
                 {Exit::wrong_bytes,
-                 fmt::format("{}: the bytes on the disk are not those that were sent (checks "
-                             "{:08x} and {:08x}). Fix: check that disk, and send it again",
-                             transfer.name, transfer.file.check(), transfer.sender_check)});
+                 fmt::format("{}: the bytes on the disk are not those that were sent (SHA-256 {} "
+                             "and {}). Fix: check that disk, and send it again",
+                             transfer.name, digest, apps::printable(transfer.sender_sha256))});
   }
   transfer.file.commit();
   const bool replied = reply(
@@ -270,8 +279,8 @@ void Receiver::finish(Transfer& transfer) {
   const std::string done =
       transfer.file.whole()
           ? fmt::format("{}: it was there already, and is the same", transfer.name)
-          : fmt::format("{}: {} bytes, {} of them before, in {:.1f} s, check {:08x}", transfer.name,
-                        transfer.bytes, transfer.resumed, seconds, transfer.sender_check);
+          : fmt::format("{}: {} bytes, {} of them before, in {:.1f} s, SHA-256 {}", transfer.name,
+                        transfer.bytes, transfer.resumed, seconds, digest);
   say_line(replied ? done : done + "; its sender takes no messages and was not notified");
 }
 

@@ -32,6 +32,7 @@ class Receiver {
   void answer(Transfer& transfer, const Message& question, uint64_t block);
   void accept(const Completion& arrival, const Message& question);
   Message accepted(const Completion& arrival, const Message& question, const RemoteJetty& back);
+  Message made(const Message& question);
   bool reply(Transfer& transfer, const Message& message);
   bool work_on_files();
   void finish(Transfer& transfer);

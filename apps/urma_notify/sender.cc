@@ -23,70 +23,107 @@ constexpr auto receiver_silence =
 constexpr uint64_t life_tag = uint64_t{1} << 62;
 constexpr uint64_t block_tag = uint64_t{1} << 61;  // plus the number of the slot
 
-void require_utf8(const std::string& name) {
+void require_utf8(const Item& item) {
   try {
-    (void)nlohmann::json(name).dump();
+    (void)nlohmann::json(item.name).dump();
   } catch (const nlohmann::json::exception&) {
-    throw Failure(Exit::usage, "the name is not UTF-8. Fix: give another name with --as NAME");
+    throw Failure(Exit::usage,
+                  item.path +
+                      ": the name is not UTF-8. Fix: rename it, give another name with --as NAME, "
+                      "or send an archive of its folder (tar)");
   }
 }
 
 }  // namespace
 
-Sender::Sender(const Options& options, const Outgoing& file, Device& device)
+Sender::Sender(const Options& options, const std::string& host, Device& device, const Voice& voice)
     : options_(options),
-      file_(file),
+      host_(host),
       device_(device),
+      voice_(voice),
       dialogue_(device, {.wording = wording(),
                          .berths = sender_berths,
                          .berths_one = sender_berths,  // there is one receiver
                          .receives = sender_receives}),
-      asker_(dialogue_, "the receiver at " + options.host) {}
+      asker_(dialogue_, "the receiver at " + host) {}
 
-Exit Sender::run() {
-  Progress progress(options_.name, file_.bytes());
+void Sender::meet() {
+  apps::Service to = service(options_);
+  if (!options_.devices.empty()) to.device = options_.devices[0];
+  asker_.meet(apps::find_server(device_, host_, to).jetty);
+}
+
+Sent Sender::send(const Item& item) {
+  require_utf8(item);
   try {
-    offer();
-    const uint64_t first = compare();
-    if (accepted_.whole) {
-      if (first < blocks_of(file_.bytes())) {
-        throw Failure(Exit::error,
-                      fmt::format("the receiver at {} has a different file named \"{}\". Fix: "
-                                  "remove or rename it there, or send with --replace",
-                                  options_.host, options_.name));
-      }
-      finish("same");
-      say_line(fmt::format("{}: it was there already, and is the same", options_.name));
-      return Exit::ok;
-    }
-    send_from(first, progress);
-    file_.check_unchanged();
-    finish("finish");
-    progress.done();
-    return Exit::ok;
+    return item.kind == Item::Kind::folder ? send_folder(item) : send_file(item);
   } catch (const Failure& failure) {
-    progress.wipe();
     // So that the receiver does not wait for this sender.
-    if (reached() && failure.exit() != Exit::peer_lost) stop();
+    if (accepted_.transfer != 0 && failure.exit() != Exit::peer_lost) stop();
     throw;
   }
 }
 
-void Sender::offer() {
-  apps::Service to = service(options_.path);
-  if (!options_.devices.empty()) to.device = options_.devices[0];
-  asker_.meet(apps::find_server(device_, options_.host, to).jetty);
-  require_utf8(options_.name);
+Sent Sender::send_file(const Item& item) {
+  const Outgoing file(item);
+  Progress progress(item.name, file.bytes(), voice_);
+  digest_ = Sha256();
+  hashed_ = 0;
+  Sent sent{.name = item.name, .bytes = file.bytes()};
+  try {
+    offer(file, item.name);
+    const uint64_t first = compare(file);
+    sent.resumed = std::min(first * block_bytes, file.bytes());
+    if (accepted_.whole) {
+      if (first < blocks_of(file.bytes())) {
+        throw Failure(Exit::error,
+                      fmt::format("the receiver at {} has a different file named \"{}\". Fix: "
+                                  "remove or rename it there, or send with --replace",
+                                  host_, item.name));
+      }
+      sent.sha256 = finish();
+      sent.result = Sent::Result::same;
+      voice_.say(fmt::format("{}: it was there already, and is the same", item.name));
+    } else {
+      send_from(file, first, progress);
+      file.check_unchanged();
+      sent.sha256 = finish();
+      sent.result = Sent::Result::sent;
+      progress.done();
+    }
+    accepted_ = {};
+    return sent;
+  } catch (const Failure&) {
+    progress.wipe();
+    throw;
+  }
+}
+
+Sent Sender::send_folder(const Item& item) {
+  const Folder folder{.speaks = options_.speaks,
+                      .version = library_version(),
+                      .jetty = dialogue_.jetty().descriptor(),
+                      .name = item.name,
+                      .attributes = item.attributes};
+  ask<Ask>("folder", folder);
+  reached_ = true;
+  voice_.say(fmt::format("{}/: complete", item.name));
+  return {.name = item.name, .folder = true, .result = Sent::Result::sent};
+}
+
+void Sender::offer(const Outgoing& file, const std::string& name) {
   const Offer what{.speaks = options_.speaks,
                    .version = library_version(),
                    .jetty = dialogue_.jetty().descriptor(),
-                   .name = options_.name,
-                   .bytes = file_.bytes(),
-                   .replace = options_.replace};
+                   .name = name,
+                   .bytes = file.bytes(),
+                   .replace = options_.replace,
+                   .attributes = file.attributes()};
   // An earlier sender of this name may have died, and the receiver may not have noticed that yet.
   for (const auto until = Clock::now() + std::chrono::seconds(options_.patience_seconds);;) {
     try {
       accepted_ = ask<Accepted>("offer", what);
+      reached_ = true;
       staging_ = must(device_.import(accepted_.staging), "the receiver's memory").segment;
       return;
     } catch (const Refused& refused) {
@@ -97,60 +134,65 @@ void Sender::offer() {
 }
 
 // Returns the first block that the receiver does not have with the same bytes.
-uint64_t Sender::compare() {
-  while (checks_.size() < accepted_.have) {
+uint64_t Sender::compare(const Outgoing& file) {
+  std::vector<std::byte> memory(block_bytes);
+  while (hashed_ < accepted_.have) {
     const auto theirs =
-        ask<Checks>("checks", Ask{.transfer = accepted_.transfer, .block = checks_.size()}).checks;
+        ask<Checks>("checks", Ask{.transfer = accepted_.transfer, .block = hashed_}).checks;
     if (theirs.empty()) break;
     for (const uint32_t check : theirs) {
-      const uint64_t number = checks_.size();
-      if (number >= accepted_.have || check_of_block(number) != check) return number;
-      checks_.push_back(check);
+      if (hashed_ >= std::min(accepted_.have, blocks_of(file.bytes()))) return hashed_;
+      const auto block = file.read(hashed_, memory);
+      if (check_of(block) != check) return hashed_;
+      digest_.add(block);
+      ++hashed_;
     }
   }
-  return checks_.size();
+  return hashed_;
 }
 
-uint32_t Sender::check_of_block(uint64_t number) {
-  return check_of(file_.read(number, slots_[0].memory));
-}
-
-void Sender::send_from(uint64_t first, Progress& progress) {
+void Sender::send_from(const Outgoing& file, uint64_t first, Progress& progress) {
   const auto begun = ask<Ask>("begin", Ask{.transfer = accepted_.transfer, .block = first});
-  acknowledged_ = begun.block;
-  progress.begin(std::min(acknowledged_ * block_bytes, file_.bytes()));
-  const uint64_t blocks = blocks_of(file_.bytes());
+  if (begun.block != first) {
+    throw apps::not_understood(asker_.peer(), "begin",
+                               NotUnderstood("it begins with another block"), dialogue_.wording());
+  }
+  acknowledged_ = first;
+  for (Slot& slot : slots_) slot.filled = false;
+  progress.begin(std::min(first * block_bytes, file.bytes()));
+  const uint64_t blocks = blocks_of(file.bytes());
   const auto began = Clock::now();
-  for (uint64_t next = acknowledged_; acknowledged_ < blocks;) {
+  for (uint64_t next = first; acknowledged_ < blocks;) {
     auto wait = 100ms;
     while (next < blocks && next < acknowledged_ + slots) {
       if (options_.bytes_per_second > 0) {
-        const auto due = began + std::chrono::microseconds((next - begun.block) * block_bytes *
-                                                           1000000 / options_.bytes_per_second);
+        const auto due = began + std::chrono::microseconds((next - first) * block_bytes * 1000000 /
+                                                           options_.bytes_per_second);
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now());
         if (left > 0ms) {
           wait = std::min(wait, left);
           break;
         }
       }
-      if (!send_block(next)) break;
+      if (!send_block(file, next)) break;
       ++next;
     }
     turn(wait);
-    progress.at(std::min(acknowledged_ * block_bytes, file_.bytes()));
+    progress.at(std::min(acknowledged_ * block_bytes, file.bytes()));
   }
 }
 
 // Returns false if the block's slot is still in use.
-bool Sender::send_block(uint64_t number) {
+bool Sender::send_block(const Outgoing& file, uint64_t number) {
   Slot& slot = slots_[number % slots];
   if (slot.lent || slot.filled) return false;
   const auto place = std::span(slot.memory).subspan(slot_bytes - block_bytes);
-  const auto block = file_.read(number, place);
+  const auto block = file.read(number, place);
   const BlockHead head{
       .number = number, .bytes = static_cast<uint32_t>(block.size()), .check = check_of(block)};
   std::memcpy(slot.memory.data(), &head, sizeof head);
-  checks_.push_back(head.check);
+  digest_.add(block);
+  ++hashed_;
   slot.lent = slot.filled = true;
   const auto bytes =
       std::span<const std::byte>(slot.memory).first(slot_bytes - block_bytes + block.size());
@@ -161,10 +203,12 @@ bool Sender::send_block(uint64_t number) {
   return true;
 }
 
-void Sender::finish(const std::string& type) {
-  FileCheck all;
-  for (const uint32_t check : checks_) all.add(check);
-  ask<Ask>(type, Finish{.transfer = accepted_.transfer, .block = 0, .check = all.value()});
+// The receiver compares its digest of the whole file with this one, and answers when the file is on
+// the disk. Returns the digest.
+std::string Sender::finish() {
+  std::string digest = digest_.hex();
+  ask<Ask>("finish", Finish{.transfer = accepted_.transfer, .block = 0, .sha256 = digest});
+  return digest;
 }
 
 void Sender::stop() {
@@ -189,7 +233,7 @@ Answer Sender::ask(const std::string& type, nlohmann::json body) {
     if (const auto& answer = asker_.answer()) return asker_.read<Answer>(*answer);
     // Until there is staging memory to probe, only a timeout shows that the receiver does not
     // answer.
-    if (!reached() && Clock::now() > until) lose(Status::timed_out);
+    if (accepted_.transfer == 0 && Clock::now() > until) lose(Status::timed_out);
   }
 }
 
@@ -215,13 +259,12 @@ void Sender::turn(std::chrono::milliseconds limit) {
   if (lost) lose(*lost);
   if (!taken.empty()) {
     heard_ = Clock::now();
-  } else if (reached() && !asked_ && Clock::now() - heard_ > receiver_silence) {
+  } else if (accepted_.transfer != 0 && !asked_ && Clock::now() - heard_ > receiver_silence) {
     asked_ = true;
     // The head of slot 0 belongs to this sender, so any value may be written there.
-    static BlockHead nothing;
     dialogue_.post(
         asker_.to().peer,
-        urma::read(std::as_writable_bytes(std::span(&nothing, 1)), staging_).tag(life_tag));
+        urma::read(std::as_writable_bytes(std::span(&probe_, 1)), staging_).tag(life_tag));
   }
 }
 
@@ -246,7 +289,7 @@ void Sender::lose(Status status) {
   throw Failure(Exit::peer_lost,
                 fmt::format("the receiver at {} is lost ({}: {}). Fix: start the receiver if it "
                             "has ended, and send the file again: the transfer resumes",
-                            options_.host, info.name, info.meaning));
+                            host_, info.name, info.meaning));
 }
 
 }  // namespace urma::apps::notify

@@ -18,7 +18,7 @@ struct Transfer {
   enum class State : uint8_t {
     open,       // accepted, but the sender has not begun
     receiving,  // blocks come
-    verifying,  // all of the file is written, and its checksum is computed
+    verifying,  // all of the file is written, and its digest is computed
     over,       // it has succeeded or failed, and is about to be destroyed
   };
 
@@ -30,7 +30,7 @@ struct Transfer {
         back(answers),
         name(offer.name),
         bytes(offer.bytes),
-        file(folder, offer.name, offer.bytes, offer.replace),
+        file(folder, offer),
         staging(std::move(memory)) {}
 
   uint32_t number;     // in immediates and messages of the sender
@@ -46,7 +46,7 @@ struct Transfer {
   std::array<bool, slots> filled{};  // slots with blocks that arrived before their turn
   uint64_t resumed = 0;              // bytes that the receiver already has
   uint64_t finish_id = 0;            // id of the question that is answered once all is verified
-  uint32_t sender_check = 0;         // the sender's checksum of the whole file
+  std::string sender_sha256;         // the sender's digest of the whole file
   bool asked = false;                // a probe was sent to the sender
   Clock::time_point began = Clock::now();  // for the speed that is reported
   Clock::time_point heard = began;         // when the sender last sent anything

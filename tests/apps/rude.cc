@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/urma_notify/blocks.h"
+#include "apps/urma_notify/sha256.h"
 #include "urma/urma.hpp"
 
 using namespace std::chrono_literals;
@@ -27,8 +27,9 @@ class Rude {
 
   // Returns an offer that names this sender's Jetty for answers; `rest` is the rest of its body.
   std::string offer(const std::string& rest) const {
-    return R"({"id":1,"type":"offer","body":{"speaks":1,"version":"0","jetty":")" +
-           jetty_.descriptor() + R"(",)" + rest + "}}";
+    return R"({"id":1,"type":"offer","body":{"speaks":2,"version":"0","jetty":")" +
+           jetty_.descriptor() + R"(","attributes":{"mode":420,"seconds":0,"nanoseconds":0},)" +
+           rest + "}}";
   }
 
   // Sends the text several times, and returns once all were taken.
@@ -120,8 +121,8 @@ void take_no_success(const std::string& address) {
   const std::string question = rude.question("complete", 0);
   rude.ask(question + R"(},"type":"begin"})");
   rude.say(question + checks, most_answers);
-  rude.say(question + R"(,"check":)" + std::to_string(urma::apps::notify::FileCheck().value()) +
-           R"(},"type":"finish"})");
+  rude.say(question + R"(,"sha256":")" + urma::apps::notify::Sha256().hex() +
+           R"("},"type":"finish"})");
 }
 
 }  // namespace

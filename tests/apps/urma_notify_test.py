@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Tests urma_notify as people use it: urma_notify_test.py PATH_TO_URMA_NOTIFY PATH_TO_RUDE"""
 
+import hashlib
+import json
 import os
 import pathlib
 import pty
@@ -12,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 from running import (await_line, check_help, check_idle, cpu_seconds, end, finish, kill, run_tests,
                      shown_on, start, start_without_window)
@@ -253,7 +256,8 @@ def test_no_room():
 def test_names():
     file = make_file("plain", 1000)
     with Server() as server:
-        for name in ("../out", "/etc/out", "a/b", ".hidden", "..", "x" * 201, "new\nline",
+        for name in ("../out", "/etc/out", "a//b", "a/../b", "a/", ".hidden", "..", ".",
+                     "a/.b.urma-part", "x" * 201, "new\nline",
                      "\x1b[2J", "\x7f", "c1 \u009b31m", "gpj.\u202eexe", "\u2066x\u2069",
                      "\u2713" * 100):
             code, _, err = send(file, *WAYS[0], "--as", name)
@@ -295,6 +299,166 @@ def test_one_name_for_two():
         assert send(longer, *WAYS[0], "--as", "both", "--replace")[0] == 0
         assert (server.folder / "both").read_bytes() == longer.read_bytes()
         assert os.listdir(server.folder) == ["both"]
+
+
+def make_tree(name):
+    """A folder with files, an empty folder, hidden names, modes and times of its own."""
+    tree = FOLDER / name
+    (tree / ".git" / "hooks").mkdir(parents=True)
+    (tree / "deep" / "er").mkdir(parents=True)
+    (tree / "empty").mkdir()
+    (tree / ".git" / "config").write_bytes(b"hidden")
+    (tree / "deep" / "er" / "big").write_bytes(RANDOM.randbytes(3 * BLOCK + 5))
+    (tree / "gr\u00fcn \u2713").write_bytes(b"")
+    os.chmod(tree / "deep" / "er" / "big", 0o640)
+    os.chmod(tree / "deep", 0o710)
+    for number, path in enumerate(sorted(tree.rglob("*"), reverse=True)):
+        os.utime(path, ns=(10**18 + number, 10**18 + 7 * number))
+    os.utime(tree, ns=(10**18, 10**18 + 999))
+    return tree
+
+
+def all_about(tree):
+    """Returns each path with its mode, its time and its bytes."""
+    return {str(path.relative_to(tree)):
+            (path.stat().st_mode, path.stat().st_mtime_ns, path.is_file() and path.read_bytes())
+            for path in [tree, *tree.rglob("*")]}
+
+
+def test_folders_keep_everything():
+    tree, more = make_tree("tree"), make_file("more", 1000)
+    os.utime(more, ns=(0, 5_000_000_001))
+    with Server() as server:
+        for way in WAYS:
+            for same in (0, 3):
+                device = way[1:]
+                code, out, err = send(tree, f"{tree}/.", more, "--to", way[0], *device)
+                assert code == 0 and "complete; 7 files have the same SHA-256" in out, (out, err)
+                assert f"({same + (4 if same else 3)} were there before)" in out, out
+            assert all_about(server.folder / "tree") == all_about(tree)
+            assert (server.folder / "more").stat().st_mtime_ns == 5_000_000_001
+            shutil.rmtree(server.folder / "tree")
+            (server.folder / "more").unlink()
+        code, out, err = send(tree, "--as", "other", *WAYS[0])
+        assert code == 0 and all_about(server.folder / "other") == all_about(tree), (out, err)
+
+
+def test_what_is_not_sent_is_said():
+    """Each failure is printed and counted, the others are sent, and the exit code is not 0."""
+    tree = make_tree("mixed")
+    (tree / "link").symlink_to("/etc/passwd")
+    os.mkfifo(tree / "pipe")
+    os.symlink("loop", tree / "loop")
+    (tree / "a.txt").write_bytes(b"ours")
+    (tree / ".x.urma-part").write_bytes(b"not sent")
+    with Server() as server:
+        (server.folder / "mixed").mkdir()
+        (server.folder / "mixed" / "a.txt").write_bytes(b"theirs")
+        (server.folder / "mixed" / "empty").symlink_to("/tmp")
+        code, out, err = send(tree, *WAYS[0])
+        assert code != 0 and "NOT COMPLETE, 6 of " in out, (out, err)
+        assert err.count("Fix: ") == 6, err
+        for what in ("link: a symbolic link", "pipe: a pipe", "loop: a symbolic link",
+                     "another file has its name", "partial files have such names",
+                     "remove the symbolic link"):
+            assert what in err, (what, err)
+        assert (server.folder / "mixed" / "a.txt").read_bytes() == b"theirs"
+        assert (server.folder / "mixed" / "deep/er/big").exists()
+        code, out, err = send(tree, *WAYS[0], "--replace")
+        assert code != 0 and "NOT COMPLETE, 5 of " in out, (out, err)
+        assert (server.folder / "mixed" / "a.txt").read_bytes() == b"ours"
+
+
+def test_several_receivers():
+    tree = make_tree("to all")
+    end_of_address = os.getpid() % 250
+    servers = []
+    try:
+        for number in range(3):
+            folder = pathlib.Path(tempfile.mkdtemp(dir=FOLDER))
+            address = f"127.{20 + number}.{end_of_address}.3"
+            servers.append((start(PROGRAM, "serve", folder, "--device", f"udp:{address}"), folder,
+                            address))
+            await_line(servers[-1][0], "urma_notify send FILE")
+        (servers[1][1] / "to all").write_bytes(b"a file instead")
+        hosts = [word for _, _, address in servers for word in ("--to", address)]
+        code, out, err = send(tree, *hosts, "--to", "127.77.77.77", "--json")
+        told = json.loads(out)
+        assert code == told["exit"] == 1 and told["schema"] == 1, (out, err)
+        verdicts = {one["host"]: one for one in told["receivers"]}
+        assert [one["exit"] for one in told["receivers"]] == [0, 1, 0, 5], out
+        assert "Fix: start it there" in verdicts["127.77.77.77"]["error"]
+        for number, (_, folder, address) in enumerate(servers):
+            verdict = verdicts[address]
+            files = {one["name"]: one for one in verdict["sent"]}
+            assert len(files) == verdict["items"]
+            if number == 1:
+                assert verdict["failures"] == verdict["items"], verdict
+                assert all("Fix: " in one["error"] for one in verdict["sent"])
+                continue
+            big = tree / "deep" / "er" / "big"
+            assert files["to all/deep/er/big"] == {
+                "name": "to all/deep/er/big", "kind": "file", "result": "sent",
+                "bytes": big.stat().st_size, "resumed_bytes": 0,
+                "sha256": hashlib.sha256(big.read_bytes()).hexdigest()}
+            assert all_about(folder / "to all") == all_about(tree)
+        code, out, err = send(tree, *hosts)
+        assert code == 1 and out.count(": complete; ") == 2 and "NOT COMPLETE, 9 of 9" in out, out
+    finally:
+        for process, _, _ in servers:
+            end(process)
+
+
+def test_standard_input():
+    data = RANDOM.randbytes(2_000_003)
+    with Server() as server:
+        for text in (data, b""):
+            done = subprocess.run([PROGRAM, "send", "-", *WAYS[0], "--as", "piped", "--replace"],
+                                  input=text, capture_output=True, timeout=60)
+            assert done.returncode == 0, done
+            assert (server.folder / "piped").read_bytes() == text
+        for folder, why in (("/nowhere", "No such file"), ("/proc", "")):
+            done = subprocess.run([PROGRAM, "send", "-", *WAYS[0], "--as", "kept"], input=data,
+                                  env={**os.environ, "TMPDIR": folder}, capture_output=True,
+                                  timeout=60)
+            assert done.returncode == 1 and b"Fix: name a folder with more room" in done.stderr
+            assert why.encode() in done.stderr, done
+        waiting = start(PROGRAM, "send", "-", *WAYS[0], "--as", "never", stdin=subprocess.PIPE)
+        time.sleep(0.3)
+        waiting.send_signal(signal.SIGINT)
+        assert waiting.wait(timeout=20) == 130 and "nothing was sent" in waiting.stderr.read()
+        waiting.stdin.close()
+        assert server.seen() == ["piped"]
+
+
+def test_a_digest_that_differs_discards_what_was_received():
+    """A partial file whose blocks have the right CRC-32 and the wrong bytes would be resumed again
+    and again. Bytes that keep the CRC-32 are found here: it is linear."""
+    file = make_file("collides", 2 * BLOCK)
+    right = bytearray(file.read_bytes())
+    polynomial = (0x1 << 32 | 0x04C11DB7)
+    for bit in range(33):  # adding the polynomial itself keeps the remainder
+        if polynomial >> (32 - bit) & 1:
+            right[1000 + bit // 8] ^= 1 << bit % 8
+    wrong = bytes(right[:BLOCK])
+    assert zlib.crc32(wrong) == zlib.crc32(file.read_bytes()[:BLOCK])
+    with Server() as server:
+        server.part("collides").write_bytes(wrong)
+        code, out, err = send(file, *WAYS[0])
+        assert code == 4 and "the bytes on the disk are not those that were sent" in err, (out, err)
+        assert os.listdir(server.folder) == []
+        assert send(file, *WAYS[0])[0] == 0
+        assert (server.folder / "collides").read_bytes() == file.read_bytes()
+
+
+def test_full_outputs():
+    file = make_file("json", 1000)
+    with Server() as server:
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([PROGRAM, "send", file, *WAYS[0], "--json"], stdout=full,
+                                  stderr=subprocess.PIPE, text=True, timeout=60)
+        assert done.returncode == 1 and "--json: writing to stdout" in done.stderr, done
+        assert server.seen() == ["json"]
 
 
 def test_file_systems_that_cannot_rename_to_vacant_names():
@@ -412,8 +576,14 @@ def test_errors_have_codes_and_cures():
     with Server() as server:
         for code, words in ((6, ["send", file, *WAYS[0], "--speaks", "99"]),
                             (1, ["send", missing, *WAYS[0]]),
-                            (2, ["send", FOLDER, *WAYS[0]]),
                             (2, ["send", file, "a/b"]),
+                            (2, ["send", file, file]),
+                            (2, ["send", "-", *WAYS[0]]),
+                            (2, ["send", "/dev/null", *WAYS[0]]),
+                            (2, ["send", file, "--to", ADDRESS, "--to", ADDRESS]),
+                            (2, ["send", file, missing, "--to", ADDRESS, "--as", "x"]),
+                            (1, ["send", file, missing, "--to", ADDRESS]),
+                            (2, ["serve", FOLDER, "--json"]),
                             (2, ["send"]),
                             (2, []),
                             (2, ["take", file]),

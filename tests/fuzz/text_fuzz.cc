@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "apps/urma_notify/place.h"
 #include "drivers/impairment.h"
 #include "engine/name_files.h"
 #include "engine/pair_message.h"
@@ -121,6 +122,22 @@ void check_name(std::string_view text) {
   require(text.find('/') == text.npos && text.front() != '.', "a name stays in its directory");
 }
 
+// Names of files that a peer sends.
+void check_file_name(std::string_view text) {
+  if (!apps::notify::objection_to(text).empty()) return;
+  require(std::ranges::none_of(text, [](unsigned char c) { return c < ' ' || c == 0x7f; }),
+          "a name of a file has no control characters");
+  require(!text.starts_with('.'), "a name of a file is not hidden");
+  std::string padded = "/" + std::string(text) + "/";
+  for (const char* part : {"//", "/./", "/../", ".urma-part/"}) {
+    const bool partial = std::string_view(part).starts_with(".urma");
+    const size_t at = padded.find(part);
+    const size_t begin = at == padded.npos ? 0 : padded.rfind('/', at);
+    require(at == padded.npos || (partial && padded[begin + 1] != '.'),
+            "a name of a file stays in its folder, and is not that of a partial file");
+  }
+}
+
 void check_pair_message(std::string_view text) {
   const auto message = engine::read_pair_message(text);
   if (!message) return;
@@ -145,6 +162,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   urma::fuzz::check_descriptor(text);
   urma::fuzz::check_device(text);
   urma::fuzz::check_name(text);
+  urma::fuzz::check_file_name(text);
   urma::fuzz::check_pair_message(text);
   return 0;
 }
