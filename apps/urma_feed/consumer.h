@@ -3,14 +3,17 @@
 #include <array>
 #include <chrono>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "apps/common/captures.h"
 #include "apps/urma_feed/options.h"
 #include "apps/urma_feed/router.h"
+#include "apps/urma_feed/streams.h"
 #include "apps/urma_feed/tally.h"
+#include "apps/urma_feed/wake_ups.h"
 
 namespace urma::apps::feed {
 
@@ -31,23 +34,36 @@ class Consumer {
     std::string text;
     Device device;
     Segment lines;
+    // Messages arrive here: buffer i, from 0, has tag i + 1.
+    std::unique_ptr<std::byte[]> buffers;
     Jetty jetty;
   };
-  // One Jetty of one incarnation of a process, and the device through which it sends.
-  using Producer = std::tuple<size_t, uint32_t, uint32_t, JettyId>;
   struct Topic {
     uint64_t messages = 0;
     uint64_t last = 0;  // the last value
   };
 
   void open(const std::string& text);
+  void say(const std::string& text) const;
   void say_where(Source& source) const;
   bool poll_all();
+  void handle(const Completion& arrival);
+  void handle_value(const Completion& arrival, uint64_t number);
+  void handle_text(const Completion& arrival);
+  void count_message(uint32_t topic, const std::optional<Stamp>& posted);
+  void end_producer(const Completion& arrival, uint64_t total);
+  bool receive(Source& source, uint64_t tag);
+  Origin origin_of(const Completion& arrival) const;
+  void flush();
+  void say_goodbye();
   bool enough() const;
   bool whole() const;
   void sleep();
   void show();
   void print_table() const;
+  std::string table_of_topics() const;
+  std::string lines_of_streams() const;
+  std::string line_of_wake_ups() const;
 
   const Options& options_;
   apps::Captures captures_{"urma_feed"};  // destroyed after the devices
@@ -55,7 +71,10 @@ class Consumer {
   size_t source_ = 0;  // the source whose arrivals are being routed
   Router router_;
   std::array<Topic, topics> topics_{};
-  std::map<Producer, Tally> producers_;
+  std::map<Origin, Tally> producers_;  // without payloads
+  Streams streams_;
+  WakeUps wake_ups_;
+  bool woken_ = false;  // the next message is the one that has woken this consumer
   uint64_t messages_ = 0;
   uint64_t ended_ = 0;   // producers that have ended
   uint64_t sleeps_ = 0;  // sleeps since the first message

@@ -1,12 +1,14 @@
 #include "apps/common/program.h"
 #include "apps/urma_feed/consumer.h"
+#include "apps/urma_feed/input.h"
 #include "apps/urma_feed/producer.h"
 
 namespace urma::apps::feed {
 namespace {
 
 Exit run(const Options& options) {
-  return options.mode == Options::Mode::consume ? Consumer(options).run() : produce(options);
+  if (options.mode == Options::Mode::consume) return Consumer(options).run();
+  return options.input ? produce_input(options) : produce(options);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "apps/common/interrupt.h"
 #include "apps/common/output.h"
 #include "apps/urma_feed/immediates.h"
+#include "apps/urma_feed/messages.h"
 #include "urma/urma.hpp"
 
 namespace urma::apps::feed {
@@ -34,9 +35,10 @@ class Producer {
  public:
   explicit Producer(const Options& options)
       : options_(options),
-        device_(captures_.watch(apps::open_device(
-            options.devices.empty() ? apps::device_towards(options.host) : options.devices[0]))),
-        consumer_(apps::find_server(device_, options.host, service_of(options))),
+        device_(captures_.watch(apps::open_device(options.devices.empty()
+                                                      ? apps::device_towards(options.hosts[0])
+                                                      : options.devices[0]))),
+        consumer_(apps::find_server(device_, options.hosts[0], service_of(options))),
         jetty_(must(device_.jetty({.berths = berths}), "a Jetty")) {}
 
   Producer(const Producer&) = delete;
@@ -60,7 +62,7 @@ class Producer {
           fmt::format("urma_feed: the consumer at {} may lack the last {} messages, and the "
                       "message that ends the feed: it did not take them within 2 s of Ctrl-C. Fix: "
                       "check whether the consumer is stopped or slow",
-                      options_.host, outstanding_));
+                      options_.hosts[0], outstanding_));
     }
     return apps::interrupted() ? Exit::interrupted : Exit::ok;
   }
@@ -86,8 +88,9 @@ class Producer {
   // The value is copied into the work, so no buffer is borrowed. Returns false if no berth is
   // vacant, as happens when the consumer is slow.
   bool tell(uint32_t topic, uint64_t number) {
-    const auto value = std::as_bytes(std::span(&number, 1));
-    const Work work = urma::write(value, consumer_.segment, topic * line_bytes)
+    const Value value{.number = number, .posted = stamp_now(), .again = number};
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    const Work work = urma::write(bytes, consumer_.segment, topic * line_bytes)
                           .to(consumer_.jetty)
                           .immediate(immediate_of(topic, number))
                           .inline_data();

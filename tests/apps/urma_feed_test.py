@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 from running import (await_line, check_help, check_idle, end, finish, run_tests, start,
@@ -173,6 +174,143 @@ def test_ctrl_c():
         finish(watched.process)
 
 
+def lines_of(count, begin=0):
+    return "".join(f"line {number}\n" for number in range(begin, begin + count)).encode()
+
+
+def printing(*arguments, device=SHARED, to=subprocess.PIPE):
+    """Starts a consumer that prints payloads, and waits until it is ready."""
+    consumer = start(PROGRAM, "consume", "--print", "--device", device, *arguments, stdout=to,
+                     text=False)
+    started.append(consumer)
+    assert b"urma_feed produce" in consumer.stderr.readline()
+    return consumer
+
+
+def produce(text, *arguments):
+    done = subprocess.run([PROGRAM, "produce", *map(str, arguments)], input=text,
+                          capture_output=True, timeout=100)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_payloads_arrive_whole_and_in_order():
+    records = os.urandom(2 * 65_520)
+    for way, device in zip(WAYS, (SHARED, NETWORK)):
+        for text, words in ((lines_of(20_000), ["--lines"]), (b"", ["--lines"]),
+                            (b"no end", ["--lines"]), (b"\n\0\xff\n", ["--lines"]),
+                            (records, ["--records", 80]), (records, ["--records", 65_520])):
+            consumer = printing("--producers", "1", device=device)
+            read = []
+            reader = threading.Thread(target=lambda: read.extend(consumer.communicate(timeout=90)))
+            reader.start()
+            code, out, err = produce(text, *way, *words)
+            assert code == 0 and "NOT DELIVERED" not in out, (out, err)
+            reader.join()
+            got, said = read
+            if words == ["--lines"] and text and not text.endswith(b"\n"):
+                text += b"\n"
+            assert consumer.returncode == 0 and got == text, (way, words, len(got), said)
+            assert b" 0 missing, 0 repeated" in said, said
+
+
+def test_payloads_reach_several_consumers():
+    """One of three consumers is slow, and one does not exist: it has a verdict of its own."""
+    text = lines_of(3000)
+    other = f"127.12.{os.getpid() % 250}.7"
+    consumers = [printing("--producers", "1", device=f"udp:{other}"),
+                 printing("--producers", "1", "--work", "100", device=NETWORK)]
+    code, out, err = produce(text, other, "--to", ADDRESS, "--to", "127.77.77.77", "--lines")
+    assert code == 5, (out, err)
+    assert out.count("3000 of 3000 messages acknowledged\n") == 2, (out, err)
+    assert "127.77.77.77: 0 of 3000 messages acknowledged; NOT DELIVERED: 3000" in out, out
+    assert "Fix: start it there" in err, err
+    for consumer in consumers:
+        got, _ = consumer.communicate(timeout=60)
+        assert got == text
+
+
+def test_a_restarted_consumer_gets_what_the_old_one_did_not_write():
+    """Each message is written by one of the consumers, and by both only if the producer says so."""
+    text = lines_of(6000)
+    for way, device in zip(WAYS, (SHARED, NETWORK)):
+        first = printing(device=device)
+        producer = start(PROGRAM, "produce", *way, "--lines", "--rate", "4000",
+                         stdin=subprocess.PIPE, text=False)
+        started.append(producer)
+        writer = threading.Thread(target=lambda: (producer.stdin.write(text),
+                                                  producer.stdin.close()))
+        writer.start()
+        got = [first.stdout.read1(1 << 16)]
+        first.kill()
+        got[0] += first.communicate(timeout=60)[0]
+        second = printing("--producers", "1", device=device)
+        got.append(second.communicate(timeout=100)[0])
+        assert second.returncode == 0
+        writer.join()
+        assert producer.wait(timeout=60) == 0
+        said = producer.stdout.read().decode()
+        err = producer.stderr.read().decode()
+        assert "6000 of 6000 messages acknowledged; once a new connection, " in said, (said, err)
+        again = int(re.search(r"(\d+) messages sent again", said).group(1))
+        # A killed consumer may have written a part of its last line.
+        before = got[0][:got[0].rfind(b"\n") + 1]
+        repeated = len(before.splitlines()) + len(got[1].splitlines()) - 6000
+        assert 0 <= repeated <= again, (repeated, again)
+        assert text.startswith(before) and text.endswith(got[1]), way
+        producer.stdout.close(), producer.stderr.close()
+
+
+def test_a_consumer_that_does_not_come_back():
+    consumer = printing("--count", "10")
+    code, out, err = produce(lines_of(100), *WAYS[0], "--lines", "--patience", "1")
+    got, said = consumer.communicate(timeout=60)
+    assert consumer.returncode == 0 and got == lines_of(10), (got, said)
+    assert code == 5 and "10 of 100 messages acknowledged" in out, (out, err)
+    assert "NOT DELIVERED: 90" in out and "Fix: " in err, (out, err)
+
+
+def test_outputs_and_inputs_that_fail():
+    with open("/dev/full", "wb") as full:
+        consumer = printing(to=full)
+        code, out, err = produce(lines_of(10), *WAYS[0], "--lines", "--patience", "1")
+    said = consumer.communicate(timeout=60)[1].decode()
+    assert consumer.returncode == 1 and "not acknowledged. Fix: free some space" in said, said
+    assert code == 5 and "0 of 10 messages acknowledged; NOT DELIVERED: 10" in out, (out, err)
+    consumer = printing()
+    # The consumer gets all that came before the fault, and the exit code is not 0.
+    for text, words, whole in ((b"12345678abc", ["--records", "8"], b"12345678"),
+                               (b"a\n" + b"x" * 65_521 + b"\nb\n", ["--lines"], b"a\n")):
+        code, out, err = produce(text, *WAYS[0], *words)
+        assert code == 1 and "not sent" in err and "Fix: " in err, (out, err)
+        assert "1 of 1 messages acknowledged" in out, out
+        assert consumer.stdout.read(len(whole)) == whole
+    with open(os.devnull, "wb") as unreadable:
+        done = subprocess.run([PROGRAM, "produce", *WAYS[0], "--lines"], stdin=unreadable,
+                              capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "reading standard input" in done.stderr, done
+    waiting = start(PROGRAM, "produce", *WAYS[0], "--lines", stdin=subprocess.PIPE)
+    time.sleep(0.3)
+    code, out, err = end(waiting)
+    assert code == 130 and "0 messages" in out, (code, out, err)
+    code, _, said = end(consumer)
+    assert code == 130, said
+
+
+def test_wake_ups_are_measured():
+    for words, text in ((["--lines"], lines_of(60)), (["--count", "60"], b"")):
+        consumer = consume("--producers", "1")
+        code, out, err = produce(text, *WAYS[0], "--rate", "200", *words)
+        assert code == 0, (out, err)
+        code, out, err = finish(consumer)
+        found = re.search(r"wake-ups: (\d+) messages found the consumer asleep; from post to "
+                          r"handler, in us: p50 ([\d.]+), p90 ([\d.]+), p99 ([\d.]+), p99.9 "
+                          r"([\d.]+), max ([\d.]+)\n", out)
+        assert code == 0 and found, (out, err)
+        assert 10 < int(found.group(1)) <= 60, out
+        times = [float(one) for one in found.groups()[1:]]
+        assert 0 < times[0] and times == sorted(times), out
+
+
 def test_captures_that_stopped():
     capture = f"/tmp/urma-feed-test-{os.getpid()}.pcapng"
     try:
@@ -206,6 +344,10 @@ def test_errors_have_codes_and_cures():
                         (2, ["produce", "--topic", "1,,2"]), (2, ["produce", "--rate", "0"]),
                         (2, ["produce", "--producers", "1"]), (2, ["consume", "--count", "-1"]),
                         (2, ["consume", "--device", "nonsense"]),
+                        (2, ["consume", "--lines"]), (2, ["produce", "--print"]),
+                        (2, ["produce", "--to", "127.0.0.1"]),
+                        (2, ["produce", "--lines", "--records", "8"]),
+                        (2, ["produce", "--records", "1M"]), (2, ["produce", "--records", "-8"]),
                         (5, ["produce", "127.77.77.77"])):
         done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=60)
         assert done.returncode == code and "Fix: " in done.stderr, (words, done)
