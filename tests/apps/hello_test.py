@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,16 @@ def run_without_names(program):
         return done.stderr
 
 
+def run_without_descriptors(program):
+    """Runs a program whose device cannot be opened. Returns its stderr."""
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6))
+
+    done = subprocess.run([program], preexec_fn=few, timeout=30, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stdout == "", done
+    return done.stderr
+
+
 def main():
     owner, writer = PROGRAMS
     for order in ((owner, writer), (writer, owner)):
@@ -39,6 +50,9 @@ def main():
     for program in PROGRAMS:
         said = run_without_names(program)
         assert said.startswith(pathlib.Path(program).name + ": ") and ". Fix: " in said, said
+        said = run_without_descriptors(program)
+        assert said.startswith(pathlib.Path(program).name + ": ") and "Fix: " in said, said
+        assert "Too many open files" in said or "descriptors" in said, said
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in ("owner", "writer"):
         source = (ROOT / "apps/hello" / f"{name}.cc").read_text(encoding="utf-8")
