@@ -98,8 +98,10 @@ struct PostOptions {
 // A urma::Jetty with asynchronous operations: posts works and receives messages. Move only.
 class Jetty {
  public:
+  // The types that Asio asks for: the executor, and the token of calls that name none.
   using executor_type = boost::asio::any_io_executor;
   using default_token = detail::DefaultToken;
+  // The signatures of the handlers: of operations that post a work, and of `async_receive`.
   using WorkSignature = void(boost::system::error_code, Completion);
   using ArrivalSignature = void(boost::system::error_code, Arrival);
 
@@ -234,8 +236,10 @@ class Jetty {
 // device, and do not call Device::events of that device yourself.
 class Events {
  public:
+  // The types that Asio asks for: the executor, and the token of calls that name none.
   using executor_type = boost::asio::any_io_executor;
   using default_token = detail::DefaultToken;
+  // The signature of the handlers.
   using Signature = void(boost::system::error_code, Event);
 
   // Makes an Events object for `device`, whose handlers run on `executor` by default.

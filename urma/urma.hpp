@@ -431,6 +431,7 @@ class URMA_API Jfr {
   [[nodiscard]] bool arm(Wake wake = Wake::any) { return jetty_.arm(wake); }
   uint32_t vacant_receives() const { return jetty_.vacant_receives(); }
 
+  // These work as the functions of the same names of Jetty: a peer sends to the Jfr as to a Jetty.
   JettyId id() const { return jetty_.id(); }
   std::string descriptor() const { return jetty_.descriptor(); }
   RemoteJetty local() const { return jetty_.local(); }
@@ -497,8 +498,8 @@ class URMA_API Jfce {
 // The result of an import: a segment, a Jetty, or both. The one that was not published is empty (0
 // bytes, no peer), and works on it complete as bad_work.
 struct Imported {
-  RemoteSegment segment;
-  RemoteJetty jetty;
+  RemoteSegment segment;  // the segment, or one of 0 bytes
+  RemoteJetty jetty;      // the Jetty, or one without a peer
   // A sentence for people about a disadvantage that ImportOptions::retransmission has on this
   // medium. Empty if there is no disadvantage worth reporting, or if no mode was given.
   std::string warning{};

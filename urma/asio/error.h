@@ -86,5 +86,6 @@ inline boost::system::error_code make_error_code(Status status) noexcept {
 
 }  // namespace urma
 
+// Lets a Status convert to boost::system::error_code.
 template <>
 struct boost::system::is_error_code_enum<urma::Status> : std::true_type {};

@@ -17,7 +17,9 @@ namespace urma::asio {
 // with the original, which lives as long as the copy does.
 class Keep {
  public:
+  // Makes a Keep that owns nothing.
   Keep() noexcept : self_(this), owner_() {}
+  // Shares the ownership of a shared_ptr of any type.
   template <class Owner>
   requires(!std::is_same_v<std::remove_cvref_t<Owner>, Keep> &&
            std::is_convertible_v<Owner, std::shared_ptr<const void>>) Keep(Owner&& owner)
@@ -32,6 +34,7 @@ class Keep {
     if (self_ == this) owner_.~shared_ptr();
   }
 
+  // Returns the owner; of a temporary Keep, without a copy.
   operator std::shared_ptr<const void>() const& noexcept { return owner_; }
   operator std::shared_ptr<const void>() && noexcept { return std::move(*this).share(); }
 

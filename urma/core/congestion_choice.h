@@ -7,8 +7,8 @@ namespace urma {
 // A congestion control of this library, and what a device makes of it when it is asked for by
 // DeviceOptions::congestion. All texts but the names are for people.
 struct CongestionChoice {
-  std::string name;
-  std::string summary = {};
+  std::string name;          // as DeviceOptions::congestion and `--cc` accept it
+  std::string summary = {};  // what it controls, and by which signals
   // The one that the device's channels use, if their peers report what that needs; "none" if the
   // medium loses nothing.
   std::string used = {};

@@ -28,27 +28,29 @@ namespace urma {
 // another field, behind `at`, lists what differs in the addresses of the others: the port, or the
 // slot of a window: engines=:4793,:4794 or engines=/2,/3
 struct Descriptor {
+  // The field `segment=`.
   struct Segment {
-    TokenId id{};
-    TokenValue token{};
-    uint64_t address = 0;  // of its first byte, in the owner
-    uint64_t bytes = 0;
-    Rights rights = Rights::local_only;
-    AtomicDomain atomics = AtomicDomain::processor;
+    TokenId id{};                                    // of the segment
+    TokenValue token{};                              // of the segment: a secret
+    uint64_t address = 0;                            // of its first byte, in the owner
+    uint64_t bytes = 0;                              // its length
+    Rights rights = Rights::local_only;              // the accesses that peers may make
+    AtomicDomain atomics = AtomicDomain::processor;  // where atomics on it are executed
     friend bool operator==(const Segment&, const Segment&) = default;
   };
+  // The field `jetty=`.
   struct Jetty {
-    JettyId id{};
-    TokenValue token{};
+    JettyId id{};        // of the Jetty, on its device
+    TokenValue token{};  // of the Jetty: a secret
     friend bool operator==(const Jetty&, const Jetty&) = default;
   };
 
-  Endpoint at;         // the address of the first path
-  Eid eid;             // of the device
-  Incarnation life{};  // of the device
-  std::optional<Segment> segment;
-  std::optional<Jetty> jetty;
-  std::vector<Endpoint> also{};  // the addresses of the other paths, in order: up to 7
+  Endpoint at;                     // the address of the first path
+  Eid eid;                         // of the device
+  Incarnation life{};              // of the device
+  std::optional<Segment> segment;  // if the descriptor names one
+  std::optional<Jetty> jetty;      // if the descriptor names one
+  std::vector<Endpoint> also{};    // the addresses of the other paths, in order: up to 7
   // The addresses of the device's other engines, in order: up to 7. The segment is reached at any
   // of them; with N engines in all, the Jetty at the one whose number is the Jetty's id modulo N.
   std::vector<Endpoint> engines{};

@@ -14,11 +14,13 @@ inline constexpr uint16_t ub_port = 4792;  // UDP destination port of UB (UB 1)
 // The address of a device: an IP address and a UDP port, or a slot of a window. An IPv4 address is
 // stored as ::ffff:a.b.c.d, so that one type holds both kinds and each address is an EID.
 struct Endpoint {
+  // The first 12 bytes of an IPv4 address that is stored as an IPv6 one.
   static constexpr unsigned char mapped_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-  Eid address;
-  uint16_t port = 0;
+  Eid address;        // the IP address, or that of a window's slot or of a switched device
+  uint16_t port = 0;  // of UDP; 0 in a window
 
+  // Returns whether the address is an IPv4 address.
   bool is_ipv4() const { return std::memcmp(address.bytes.data(), mapped_prefix, 12) == 0; }
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
@@ -27,6 +29,7 @@ struct Endpoint {
 // the slot. The prefix is from fd00::/8, the range of locally assigned addresses, so no network
 // routes it.
 inline constexpr unsigned char window_prefix[5] = {0xfd, 0x75, 0x72, 0x6d, 0x61};
+// Returns whether the address is in a window.
 constexpr bool in_window(const Eid& address) {
   for (unsigned i = 0; i < sizeof window_prefix; ++i) {
     if (address.bytes[i] != std::byte{window_prefix[i]}) return false;
@@ -38,6 +41,7 @@ constexpr bool in_window(const Eid& address) {
 // and its CNA of 24 bits: fd55:4200::7. The prefix is from fd00::/8 as well.
 inline constexpr unsigned char switched_prefix[4] = {0xfd, 0x55, 0x42, 0x00};
 inline constexpr uint32_t most_cna = (1 << 24) - 1;
+// Returns whether the address is that of a device behind a switch.
 constexpr bool is_switched(const Eid& address) {
   constexpr unsigned cna_at = 13;
   for (unsigned i = 0; i < cna_at; ++i) {
@@ -46,12 +50,13 @@ constexpr bool is_switched(const Eid& address) {
   }
   return true;
 }
-// The address must be that of a device behind a switch.
+// Returns the CNA in an address, which must be that of a device behind a switch.
 constexpr uint32_t cna_of(const Eid& address) {
   uint32_t cna = 0;
   for (unsigned i = 13; i < 16; ++i) cna = cna << 8 | static_cast<uint32_t>(address.bytes[i]);
   return cna;
 }
+// Returns the address of the device with this CNA, at most most_cna.
 constexpr Eid cna_address(uint32_t cna) {
   Eid address;
   for (unsigned i = 0; i < sizeof switched_prefix; ++i) {

@@ -53,14 +53,14 @@ enum class EventKind : uint8_t {
 
 // One event, or `count` events of the same kind, peer and Jetty within a short time.
 struct Event {
-  EventKind kind = EventKind::missed;
-  Status status = Status::ok;  // the reason, for kinds that have one; otherwise ok
-  uint32_t count = 1;
-  uint32_t path = 0;  // kinds path_...: Path::number
-  JettyId jetty{};    // jetty_error
-  TokenId segment{};  // memory_missing
-  PeerId peer{};      // the peer, as Completion::from and RemoteSegment::peer name it
-  Endpoint from{};    // the address of that peer
+  EventKind kind = EventKind::missed;  // what happened
+  Status status = Status::ok;          // the reason, for kinds that have one; otherwise ok
+  uint32_t count = 1;                  // how many events this one stands for
+  uint32_t path = 0;                   // kinds path_...: Path::number
+  JettyId jetty{};                     // jetty_error
+  TokenId segment{};                   // memory_missing
+  PeerId peer{};    // the peer, as Completion::from and RemoteSegment::peer name it
+  Endpoint from{};  // the address of that peer
 };
 
 // Returns the name of the kind, as in the enumeration, for example "peer_lost". Any thread may call

@@ -14,7 +14,7 @@ namespace urma {
 // The 128-bit entity identifier of a device (UB 1): an IPv6 address, or an IPv4 address mapped into
 // IPv6.
 struct Eid {
-  std::array<std::byte, 16> bytes{};
+  std::array<std::byte, 16> bytes{};  // in network order
 
   friend bool operator==(const Eid& a, const Eid& b) {
     return std::memcmp(a.bytes.data(), b.bytes.data(), 16) == 0;
@@ -27,6 +27,7 @@ struct Eid {
 // The numbers of a Jetty and of a segment on its device: 20 bits each on the wire.
 enum class JettyId : uint32_t {};
 enum class TokenId : uint32_t {};
+// The bits of such a number, and the first number that has more.
 inline constexpr uint32_t id_bits = 20;
 inline constexpr uint32_t id_limit = 1 << id_bits;
 

@@ -6,6 +6,7 @@
 
 namespace urma {
 
+// How severe a line of the log is, the most severe first.
 enum class LogLevel : uint8_t {
   error,    // a system call failed
   warning,  // works failed, peers or packets were lost, or peers sent something wrong
@@ -13,15 +14,16 @@ enum class LogLevel : uint8_t {
 };
 // Returns whether the enumeration has this value, since any number can be cast to an enumeration.
 constexpr bool is_valid(LogLevel level) { return level <= LogLevel::info; }
+// Returns the name of the level: "error", "warning" or "info".
 constexpr std::string_view name(LogLevel level) {
   return level == LogLevel::error ? "error" : level == LogLevel::warning ? "warning" : "info";
 }
 
 // One line of a device's log. The texts are valid until the callback returns.
 struct LogLine {
-  LogLevel level = LogLevel::info;
-  std::string_view kind;  // for programs; docs/operating.md lists all kinds
-  uint64_t count = 1;     // occurrences since the last line of this kind
+  LogLevel level = LogLevel::info;  // how severe it is
+  std::string_view kind;            // for programs; docs/operating.md lists all kinds
+  uint64_t count = 1;               // occurrences since the last line of this kind
   std::string_view text;  // for people, one line: the device, what happened, why, and what to do
 };
 

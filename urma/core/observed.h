@@ -13,12 +13,12 @@ namespace urma {
 // A metric of a device of another process. The texts are from that process's version of the library
 // (see Metric).
 struct ObservedMetric {
-  std::string name;
-  std::string unit;
-  std::string window;  // "since open" or "now"
-  std::string part;
-  std::string meaning;
-  uint64_t value = 0;
+  std::string name;     // "packets_sent"
+  std::string unit;     // "packets"
+  std::string window;   // "since open" or "now"
+  std::string part;     // the part of the device to which it belongs
+  std::string meaning;  // a sentence: what it counts
+  uint64_t value = 0;   // in `unit`; UINT64_MAX: the metric has no value
 };
 
 // A channel of an observed device to one peer, or one path of it if it has several. The values are

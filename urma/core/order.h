@@ -21,6 +21,7 @@ enum class Fence : uint8_t {
   reads = 1,  // all earlier reads and atomics
   all = 2,    // all earlier works
 };
+// Returns whether the enumeration has this value, since any number can be cast to an enumeration.
 constexpr bool is_valid(Fence fence) { return fence <= Fence::all; }
 
 // The side that keeps strong works in order (UB: service mode).
@@ -41,6 +42,7 @@ enum class ServiceMode : uint8_t {
   // works, and works with an order or a fence, complete as `bad_work`.
   unreliable,
 };
+// Returns whether the enumeration has this value, since any number can be cast to an enumeration.
 constexpr bool is_valid(ServiceMode mode) { return mode <= ServiceMode::unreliable; }
 
 }  // namespace urma

@@ -18,11 +18,13 @@ namespace urma {
 // these calls, in control calls, or in its service thread. So a call contains the stages that its
 // thread runs meanwhile; the stages of the device do not contain one another.
 enum class Stage : uint8_t {
+  // Calls of the application. `all_stages` explains each.
   post,
   poll_found,
   poll_nothing,
   wait,
 
+  // The device's own stages. `all_stages` explains each.
   copy_in_post,
   send_ahead,
   look,
@@ -35,6 +37,7 @@ enum class Stage : uint8_t {
   finish,
   report,
 };
+// The number of stages.
 inline constexpr size_t stage_count = size_t{static_cast<uint8_t>(Stage::report)} + 1;
 // Returns whether the stage is a call of the application.
 constexpr bool is_call(Stage stage) { return stage <= Stage::wait; }
@@ -43,8 +46,8 @@ constexpr bool is_call(Stage stage) { return stage <= Stage::wait; }
 // take longer than a millisecond by themselves; if another stage does, its thread probably had no
 // processor meanwhile. So these are counted apart, too.
 struct StageTime {
-  uint64_t times = 0;
-  Duration total{};
+  uint64_t times = 0;       // how often the stage ran
+  Duration total{};         // how long it took in all
   uint64_t long_times = 0;  // of `times`, those that took longer than a millisecond
   Duration long_total{};    // the part of `total` that these took
 };
@@ -59,13 +62,14 @@ struct Profile {
   double cost_ns = 0;
   std::array<StageTime, stage_count> stages{};
 
+  // These return the time of a stage.
   StageTime& operator[](Stage stage) { return stages[static_cast<uint8_t>(stage)]; }
   const StageTime& operator[](Stage stage) const { return stages[static_cast<uint8_t>(stage)]; }
 };
 
 // The explanation of a stage, for programs that show it. Texts live as long as the library.
 struct StageInfo {
-  Stage stage;
+  Stage stage;               // the one that is explained
   std::string_view name;     // of the enumerator
   std::string_view meaning;  // a sentence
 };

@@ -36,10 +36,12 @@ struct Error {
 // message.
 class Exception : public std::runtime_error {
  public:
+  // Makes the exception for an error.
   explicit Exception(Error error)
       : std::runtime_error(std::string(name(error.status)) + ": " + error.message),
         error_(std::move(error)) {}
 
+  // These return the status of the error, and the error itself.
   Status status() const { return error_.status; }
   const Error& error() const { return error_; }
 
@@ -64,6 +66,8 @@ namespace detail {
 template <class T>
 class [[nodiscard]] Result {
  public:
+  // Makes a result from a value, or from the reason why there is none: a function with this result
+  // type says `return value;` or `return error;`.
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
@@ -97,15 +101,20 @@ class [[nodiscard]] Result {
 template <>
 class [[nodiscard]] Result<void> {
  public:
+  // Makes a success, or a failure with its reason.
   Result() = default;
   Result(Error error) : error_(std::move(error)) {}
 
+  // Returns whether the call succeeded.
   bool ok() const { return error_.status == Status::ok; }
   explicit operator bool() const { return ok(); }
+  // Returns Status::ok, or the status of the error.
   Status status() const { return error_.status; }
+  // Does nothing after a success; otherwise as `value` of the other results.
   void value() const {
     if (!ok()) detail::no_value(error_);
   }
+  // Returns the error; after a success, one with Status::ok and an empty message.
   const Error& error() const { return error_; }
 
  private:

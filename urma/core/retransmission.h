@@ -28,6 +28,7 @@ struct Retransmission {
     doubled,   // rto_base * 2^(rto_exponent * time-outs in a row), at most 200 ms
   };
 
+  // Returns whether the enumeration has this value, since any number can be cast to one.
   friend constexpr bool is_valid(Scope value) { return value <= Scope::go_back_n; }
   friend constexpr bool is_valid(Trigger value) { return value <= Trigger::timeout; }
   friend constexpr bool is_valid(Rto value) { return value <= Rto::doubled; }
@@ -83,12 +84,13 @@ inline constexpr Retransmission sel_rack = {};
 struct NamedRetransmission {
   std::string_view name;     // "gbn-fast"
   std::string_view summary;  // for people
-  Retransmission mode;
+  Retransmission mode;       // its fields
 };
 // A range over the five named modes; the first one is the default.
 struct NamedRetransmissions {
-  const NamedRetransmission* first;
-  const NamedRetransmission* last;
+  const NamedRetransmission* first;  // the first mode
+  const NamedRetransmission* last;   // the end behind the last one
+  // These let `for (const auto& mode : named_retransmissions())` compile.
   const NamedRetransmission* begin() const { return first; }
   const NamedRetransmission* end() const { return last; }
 };

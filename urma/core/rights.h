@@ -7,11 +7,12 @@ namespace urma {
 // The accesses that peers may make to a segment (UB 9), as a set of bits. With local_only, only
 // works of the segment's owner may use it.
 enum class Rights : uint8_t {
-  local_only = 0,
-  read = 1,
-  write = 2,
-  atomic = 4,
+  local_only = 0,  // none
+  read = 1,        // read works, and reads of a lane
+  write = 2,       // write works, notifications, and writes of a lane
+  atomic = 4,      // atomics
 };
+// Returns the rights of both sets.
 constexpr Rights operator|(Rights a, Rights b) {
   return static_cast<Rights>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
 }
@@ -33,6 +34,7 @@ enum class TokenPolicy : uint8_t {
   signature,   // the request is signed with the TokenValue: not supported
   encryption,  // the packet is encrypted as well: not supported
 };
+// Returns whether the enumeration has this value, since any number can be cast to an enumeration.
 constexpr bool is_valid(TokenPolicy policy) { return policy <= TokenPolicy::encryption; }
 
 // Where the atomics on a segment are executed. All atomics on a segment, those of its owner
@@ -43,6 +45,7 @@ enum class AtomicDomain : uint8_t {
   engine,     // the owner's engine: peers send requests also if they map the segment
   device,     // the owner's device: not supported
 };
+// Returns whether the enumeration has this value, since any number can be cast to an enumeration.
 constexpr bool is_valid(AtomicDomain domain) { return domain <= AtomicDomain::device; }
 
 }  // namespace urma

@@ -37,8 +37,8 @@ struct SegmentOptions {
 // could not be replaced.
 struct Quarantined {
   uint64_t address = 0;  // as RemoteSegment::address
-  uint64_t bytes = 0;
-  Endpoint held_by;  // the address of the device that may write to it
+  uint64_t bytes = 0;    // its length
+  Endpoint held_by;      // the address of the device that may write to it
 };
 
 }  // namespace urma

@@ -10,9 +10,10 @@ namespace urma {
 // type for each number space, so that a PSN cannot be compared with a TPMSN.
 template <class Space, unsigned Bits>
 struct Sequence {
+  // The number of values that the wire tells apart.
   static constexpr uint64_t modulus = uint64_t{1} << Bits;
 
-  uint64_t value = 0;
+  uint64_t value = 0;  // never wraps
 
   // Returns the bits that are sent on the wire.
   constexpr uint32_t wire() const { return static_cast<uint32_t>(value % modulus); }
@@ -30,11 +31,13 @@ struct Sequence {
   static constexpr Sequence first(uint32_t wire_bits) { return {modulus + wire_bits % modulus}; }
 
   friend constexpr auto operator<=>(Sequence, Sequence) = default;
+  // These return the number that is `n` later or earlier, and the distance of two numbers.
   friend constexpr Sequence operator+(Sequence a, uint64_t n) { return {a.value + n}; }
   friend constexpr Sequence operator-(Sequence a, uint64_t n) { return {a.value - n}; }
   friend constexpr int64_t operator-(Sequence a, Sequence b) {
     return static_cast<int64_t>(a.value - b.value);
   }
+  // Advances to the next number.
   constexpr Sequence& operator++() {
     ++value;
     return *this;

@@ -31,13 +31,14 @@ constexpr std::string_view name(Origin origin) {
 // One value that a device works with, and its source, for people and for tools that show it
 // (Device::settings). The name of a driver's option is DRIVER.OPTION; other names have no dot.
 struct Setting {
-  std::string name;
-  std::string value;  // as people write it, with its unit
-  Origin origin = Origin::by_default;
+  std::string name;                    // "udp.mtu", "operation_timeout"
+  std::string value;                   // as people write it, with its unit
+  Origin origin = Origin::by_default;  // where the value comes from
   std::string source = {};   // details of the origin: the interface, variable or limit; or empty
   std::string meaning = {};  // what the name means
 };
 
+// The settings of a device, each name once.
 using SettingList = std::vector<Setting>;
 
 // Replaces the setting of the same name, or appends it.
@@ -48,6 +49,7 @@ URMA_API void set(SettingList& settings, Setting setting);
 URMA_API std::string size_text(uint64_t bytes);
 URMA_API std::string duration_text(Duration duration);
 URMA_API std::string fraction_text(double fraction);
+// Returns "yes" or "no".
 inline std::string yes_or_no(bool value) { return value ? "yes" : "no"; }
 
 }  // namespace urma

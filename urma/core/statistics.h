@@ -109,11 +109,11 @@ struct Metric {
   // since_open: counted since the device was opened; only grows. now: the present value.
   enum class Window : uint8_t { since_open, now };
 
-  std::string_view name;  // of the field
-  std::string_view unit;  // "packets"
-  Window window = Window::since_open;
-  std::string_view part;     // the part of the device to which the metric belongs
-  std::string_view meaning;  // a sentence
+  std::string_view name;               // of the field
+  std::string_view unit;               // "packets"
+  Window window = Window::since_open;  // the time to which the value refers
+  std::string_view part;               // the part of the device to which the metric belongs
+  std::string_view meaning;            // a sentence
   uint64_t Statistics::*value =
       nullptr;  // the field; UINT64_MAX in it means that there is no value
 };

@@ -82,7 +82,7 @@ enum class Status : uint8_t {
 
 // The explanation of one status, for programs to print. The texts live as long as the library.
 struct StatusInfo {
-  Status status;
+  Status status;                                // the one that is explained
   std::string_view name;                        // as in the enumeration: "flushed"
   std::string_view meaning;                     // what happened, and whether the work was executed
   std::array<std::string_view, 3> may_be = {};  // likely causes, the likeliest first; then empty
@@ -104,11 +104,13 @@ inline std::string_view name(Status status) { return describe(status).name; }
 
 // A range over the explanations of all statuses, in the order of the enumeration.
 struct StatusRange {
-  const StatusInfo* first;
-  const StatusInfo* last;
+  const StatusInfo* first;  // the first explanation
+  const StatusInfo* last;   // the end behind the last one
+  // These let `for (const auto& info : all_statuses())` compile.
   const StatusInfo* begin() const { return first; }
   const StatusInfo* end() const { return last; }
 };
+// Returns the explanations of all statuses. Any thread may call it; it never fails.
 URMA_API StatusRange all_statuses();
 
 }  // namespace urma

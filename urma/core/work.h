@@ -21,13 +21,13 @@ inline constexpr uint32_t max_inline_bytes = 192;  // the largest JettyOptions::
 // A segment of a peer, from Device::import or Segment::local. It is a value that can be copied,
 // kept in a work, and shared between threads, and is valid only on the device that imported it.
 struct RemoteSegment {
-  PeerId peer;
-  uint64_t address = 0;  // of its first byte, in the owner
-  uint64_t bytes = 0;
-  TokenId token_id{};
-  TokenValue token{};
-  Rights rights = Rights::local_only;
-  AtomicDomain atomics = AtomicDomain::processor;
+  PeerId peer;                                     // the owner
+  uint64_t address = 0;                            // of its first byte, in the owner
+  uint64_t bytes = 0;                              // its length
+  TokenId token_id{};                              // says which segment is meant
+  TokenValue token{};                              // proves that the request may access it
+  Rights rights = Rights::local_only;              // the accesses that this device may make
+  AtomicDomain atomics = AtomicDomain::processor;  // where atomics on it are executed
 
   // Returns whether the segment lies in memory of the medium (a window) that all its devices map.
   // Writes and reads are then copies by the local processor, and the owner notices only works that
@@ -38,9 +38,9 @@ struct RemoteSegment {
 // A Jetty of a peer, from Device::import or Jetty::local: the target of sends and immediates. It is
 // a value, as a RemoteSegment is.
 struct RemoteJetty {
-  PeerId peer;
-  JettyId id{};
-  TokenValue token{};
+  PeerId peer;         // the owner
+  JettyId id{};        // its number on the owner's device
+  TokenValue token{};  // proves that the request may reach it
 
   // Returns whether this object names a Jetty; a default RemoteJetty does not.
   explicit operator bool() const { return static_cast<bool>(peer); }
@@ -53,8 +53,8 @@ struct RemoteJetty {
 // have (at null, around the end of the address space, or in its upper half, which belongs to the
 // kernel) is refused: a work with it completes as `bad_work`, and `receive` returns false.
 struct Buffer {
-  void* data = nullptr;
-  size_t bytes = 0;
+  void* data = nullptr;  // its first byte
+  size_t bytes = 0;      // its length
 };
 
 // The kinds of works. `receive` occurs in completions only.
@@ -71,28 +71,28 @@ constexpr bool is_valid(Operation operation) { return operation <= Operation::at
 // A work with a value that its enumeration does not have completes as `bad_work`. If that value is
 // its operation, or its operation is `receive`, Completion::operation is `write`.
 struct [[nodiscard]] Work {
-  Operation operation = Operation::write;
-  bool with_immediate = false;         // an immediate arrives with it
-  bool with_notify = false;            // a notification is stored after it
-  Status notify_verdict = Status::ok;  // why the notification's location is invalid, if it is
-  bool signalled = true;               // has a completion of its own
-  bool solicits = false;               // wakes a target that is armed for Wake::solicited
-  bool copied = false;                 // inline data: `post` copies the bytes
-  Order order = Order::none;           // what it waits for at the target
-  Fence fence = Fence::none;           // what it waits for before it is sent
-  Atomic atomic{};                     // atomic: which one
-  Update update{};                     // Atomic::load and store: how the word changes
-  Buffer buffer;                       // the local memory, if `buffers` is empty; atomic: the size
-  std::span<const Buffer> buffers;     // the local memory; up to max_buffers; read by `post`
-  RemoteSegment segment;               // write, read, atomic: the remote memory
-  uint64_t offset = 0;                 // and where in it, from the segment's first byte
-  RemoteJetty target;                  // send, and write with immediate: the Jetty that is notified
-  uint64_t immediate_value = 0;        // the immediate, the notification, or an atomic's operand
-  uint64_t expected_value = 0;         // compare_swap: the value that is replaced
-  uint64_t tag_value = 0;              // returned in Completion::tag
-  uint64_t notify_address = 0;         // of the notification, in the owner; its peer is in `target`
-  TokenId notify_token_id{};           // of the segment in which the notification is stored
-  TokenValue notify_token{};           // of that segment
+  Operation operation = Operation::write;  // what the work does
+  bool with_immediate = false;             // an immediate arrives with it
+  bool with_notify = false;                // a notification is stored after it
+  Status notify_verdict = Status::ok;      // why the notification's location is invalid, if it is
+  bool signalled = true;                   // has a completion of its own
+  bool solicits = false;                   // wakes a target that is armed for Wake::solicited
+  bool copied = false;                     // inline data: `post` copies the bytes
+  Order order = Order::none;               // what it waits for at the target
+  Fence fence = Fence::none;               // what it waits for before it is sent
+  Atomic atomic{};                         // atomic: which one
+  Update update{};                         // Atomic::load and store: how the word changes
+  Buffer buffer;                    // the local memory, if `buffers` is empty; atomic: the size
+  std::span<const Buffer> buffers;  // the local memory; up to max_buffers; read by `post`
+  RemoteSegment segment;            // write, read, atomic: the remote memory
+  uint64_t offset = 0;              // and where in it, from the segment's first byte
+  RemoteJetty target;               // send, and write with immediate: the Jetty that is notified
+  uint64_t immediate_value = 0;     // the immediate, the notification, or an atomic's operand
+  uint64_t expected_value = 0;      // compare_swap: the value that is replaced
+  uint64_t tag_value = 0;           // returned in Completion::tag
+  uint64_t notify_address = 0;      // of the notification, in the owner; its peer is in `target`
+  TokenId notify_token_id{};        // of the segment in which the notification is stored
+  TokenValue notify_token{};        // of that segment
 
   // The constructors are for the functions below. They set each member once; otherwise compilers
   // clear a whole work by a string instruction, which takes longer than filling it.
@@ -208,6 +208,7 @@ struct Completion {
   JettyId from_jetty{};    // arrival: the Jetty that posted it
   PeerId from{};           // arrival: the peer that sent it
 
+  // Returns whether the work was executed, or the message arrived whole.
   bool ok() const { return status == Status::ok; }
   // For an atomic that is `ok`: the previous value of the word, as an unsigned integer; 0 for an
   // atomic_store.
