@@ -3,6 +3,7 @@
 manual pages of section 3 in OUT/man3."""
 
 import collections
+import html
 import json
 import pathlib
 import re
@@ -84,17 +85,28 @@ def document_pages(root, documents, contents):
     return made
 
 
+def plain(body):
+    """Returns the words of a part of a page."""
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", body)).split()).lower()
+
+
 def search_entries(pages, names):
-    """Returns what the search finds: [title, address, where]."""
+    """Returns what the search finds: [title, address, where, text]. The text of names of the API is
+    left out: their titles are what people look for."""
     found = []
     for page in pages:
-        if page.kind == "listing":
+        if page.kind in ("listing", "reference"):
+            if page.kind == "reference":
+                found.append([page.title, page.url, "", ""])
             continue
-        found.append([page.title, page.url, ""])
-        if page.kind in ("document", "front", "man"):
-            found += [[text, f"{page.url}#{anchor}", page.title] for anchor, text in page.sections]
-    found += [[full.removeprefix("urma::"), place, "API"] for full, place in names.places.items()]
-    found += [[name, place, "Status"] for name, place in names.statuses.items()]
+        first, *rest = re.split(r'<h2 [^>]*?id="([^"]+)"', page.body)
+        found.append([page.title, page.url, "", plain(first)])
+        titles = dict(page.sections)
+        found += [[titles.get(anchor, anchor.capitalize()), f"{page.url}#{anchor}", page.title,
+                   plain("<h2 " + body)] for anchor, body in zip(rest[::2], rest[1::2])]
+    found += [[full.removeprefix("urma::"), place, "API", ""]
+              for full, place in names.places.items()]
+    found += [[name, place, "Status", ""] for name, place in names.statuses.items()]
     return found
 
 

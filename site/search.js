@@ -1,5 +1,5 @@
-// Search in the titles of pages and sections and in the names of the API. The list is loaded when the
-// box is first used. Without scripts the box is not shown; "All names" lists the names of the API.
+// Search in the names of the API, and in the titles and the text of the sections of other pages. The
+// list is loaded when the box is first used. Without scripts the box is not shown; "All names" lists the names of the API.
 "use strict";
 (() => {
   const root = document.currentScript.dataset.root;
@@ -23,10 +23,12 @@
     document.head.append(script);
   }
 
-  // Returns how well a title matches: the lower the better, -1 if it does not.
-  function rank(title, words) {
+  // Returns how well an entry matches: the lower the better, -1 if it does not.
+  function rank([title, , , body], words) {
     const text = title.toLowerCase();
-    if (!words.every((word) => text.includes(word))) return -1;
+    if (!words.every((word) => text.includes(word))) {
+      return words.every((word) => text.includes(word) || body.includes(word)) ? 4 : -1;
+    }
     const last = text.split("::").pop();
     if (last === words[0]) return 0;
     if (text.startsWith(words[0])) return 1;
@@ -37,7 +39,7 @@
     const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
     chosen = -1;
     const found = words.length === 0 ? [] : entries
-      .map((entry) => [rank(entry[0], words), entry])
+      .map((entry) => [rank(entry, words), entry])
       .filter((pair) => pair[0] >= 0)
       .sort((a, b) => a[0] - b[0] || a[1][0].length - b[1][0].length)
       .slice(0, 14);
@@ -54,7 +56,7 @@
     }));
     if (words.length && entries.length && !found.length) {
       const item = document.createElement("li");
-      item.append("Nothing has this title.");
+      item.append("Nothing contains these words.");
       list.append(item);
     }
   }

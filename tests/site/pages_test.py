@@ -32,7 +32,7 @@ class PageReader(html.parser.HTMLParser):
     def __init__(self, name):
         super().__init__()
         self.name, self.open, self.anchors, self.links, self.needs = name, [], set(), [], []
-        self.words = []
+        self.words, self.kind = [], ""
 
     def problem(self, text):
         raise AssertionError(f"{self.name}:{self.getpos()[0]}: {text}")
@@ -46,6 +46,8 @@ class PageReader(html.parser.HTMLParser):
                 if values[key] in self.anchors:
                     self.problem(f"the anchor {values[key]} occurs twice")
                 self.anchors.add(values[key])
+        if tag == "body":
+            self.kind = values["class"]
         if tag == "a":
             self.links.append(values["href"])
         if tag == "img" and "alt" not in values:
@@ -99,6 +101,19 @@ def check_links(out, pages):
                 reached.add(target)
     lonely = set(pages) - reached
     assert not lonely, f"no page links to {lonely}"
+
+
+def check_search(out, pages):
+    """Each address that the search offers exists, and each page is among them."""
+    loaded = (out / "search-entries.js").read_text(encoding="utf-8")
+    entries = json.loads(re.fullmatch(r"searchEntries\((.*)\);\n", loaded, re.DOTALL)[1])
+    for title, address, _, _ in entries:
+        page, _, anchor = address.partition("#")
+        assert page in pages and (not anchor or anchor in pages[page].anchors), (title, address)
+    offered = {entry[1].partition("#")[0] for entry in entries}
+    lacking = [name for name in pages if name not in offered and pages[name].kind != "listing"]
+    assert not lacking, f"the search lacks {lacking}"
+    assert any("4792" in text for _, _, _, text in entries), "the search has no text"
 
 
 def check_documents(pages):
@@ -202,6 +217,7 @@ def main():
         assert done.returncode == 0, done.stderr
         pages = read_pages(out)
         check_links(out, pages)
+        check_search(out, pages)
         check_documents(pages)
         check_tables(pages, check_reference(pages))
         check_manuals(out)
