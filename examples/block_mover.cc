@@ -296,13 +296,14 @@ class Decode {
 
 int main(int count, char** words) try {
   const std::vector<std::string> all(words + 1, words + count);
-  unsigned number = 0;
-  const std::string last = all.empty() ? "" : all.back();
-  std::from_chars(last.data(), last.data() + last.size(), number);
-  if (all.size() >= 2 && all.size() <= 3 && all[0] == "prefill") {
-    Prefill(all[1], std::chrono::milliseconds(all.size() == 3 ? number : 0)).serve();
+  uint16_t number = 0;
+  const std::string last = all.size() == 3 ? all[2] : "0";
+  const auto parsed = std::from_chars(last.data(), last.data() + last.size(), number);
+  const bool valid = parsed.ec == std::errc{} && parsed.ptr == last.data() + last.size();
+  if ((all.size() == 2 || all.size() == 3) && all[0] == "prefill" && valid) {
+    Prefill(all[1], std::chrono::milliseconds(number)).serve();
   }
-  if (all.size() == 3 && all[0] == "decode" && number > 0) return Decode(all[1]).run(number);
+  if (all.size() == 3 && all[0] == "decode" && valid) return Decode(all[1]).run(number);
   std::fprintf(stderr, "usage: example_block_mover prefill NAME [MS] | decode NAME COUNT\n");
   return 2;
 } catch (const std::exception& why) {
