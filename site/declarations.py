@@ -2,8 +2,9 @@
 
 Universal Ctags finds the names; the text of a declaration and its comment are taken from the lines
 of the header, so that the reference shows them as the header has them. A comment documents the
-declaration below it and those that follow without a blank line, or the one on whose line it ends. A
-comment that a blank line follows is a note: it documents the declarations from there on.
+declaration below it and those that follow without a blank line (of fields, only if it begins with
+"These"), or the one on whose line it ends. A comment that a blank line follows is a note: it
+documents the declarations from there on.
 """
 
 import dataclasses
@@ -218,7 +219,7 @@ def declare(header, tag):
     kind, name = tag["kind"], re.sub(r"operator (?=[^\w])", "operator", tag["name"])
     owner = header.owner_of(tag["line"])
     scope = tag.get("scope", "urma")
-    if owner and owner["kind"] in TYPES and kind not in TYPES:
+    if owner and owner["kind"] in TYPES and kind not in (*TYPES, "enumerator"):
         scope = full_name(owner)
     if kind == "enumerator":
         text = enumerator_text(header.code[tag["line"] - 1], name)
@@ -230,6 +231,11 @@ def declare(header, tag):
     return Declaration(header.path, begin, max(last, end), kind, name, scope, tidy(text, indent))
 
 
+def shares(one, block):
+    """Whether a comment also documents a declaration further down: a field only if it says so."""
+    return one.kind not in ("member", "field") or block.startswith("These ")
+
+
 def attach_comments(header, declarations):
     """Sets the comments of the declarations of one header, which are in the order of its lines."""
     last = {}
@@ -239,7 +245,7 @@ def attach_comments(header, declarations):
         if above:
             one.group = begin
             block = "\n".join(above)
-        elif before and before[0].end in (one.line, one.line - 1):
+        elif before and before[0].end in (one.line, one.line - 1) and shares(one, before[1]):
             one.group, block = before[0].group, before[1]
         else:
             one.group, block = one.line, ""

@@ -136,6 +136,7 @@ def build(root, out):
     names.statuses.update({one["name"]: f'errors.html#{one["name"]}'
                            for one in catalogue.statuses(root)})
     addresses = listed_pages(contents, headers)
+    names.files.update(addresses)
     where = {path: url for path, url in addresses.items() if path in headers}
     where |= {"docs/man": "man/index.html"}
     documents = Documents(root, names, where)

@@ -39,10 +39,10 @@ def code(text):
     return [".nf", *(f"\\fB{escaped(one)}\\fP" for one in text.split("\n")), ".fi"]
 
 
-def members(declarations, scope):
+def members(declarations, scope, owner=None):
     """Returns the members of a class, a structure, an enumeration or a namespace."""
     out = []
-    for entry in entries_of(declarations, scope):
+    for entry in entries_of(declarations, scope, owner):
         first = entry[0]
         if first.kind == "note":
             out += [".PP", *comment(first.comment)]
@@ -51,7 +51,7 @@ def members(declarations, scope):
             one.text + (";" if one.kind in (*FUNCTIONS, *TYPES) else "") for one in entry)),
                 ".RS 4", *comment(first.comment)]
         if first.kind in TYPES:
-            out += members(declarations, first.full)
+            out += members(declarations, first.full, first)
         out.append(".RE")
     return out
 
@@ -90,7 +90,7 @@ def manual_pages(headers, titles, version):
         for one in classes:
             pages[file_of(one.full)] = page(
                 one.full, first_sentence(one.comment, one.name), path, comment(one.comment),
-                members(declarations, one.full), version)
+                members(declarations, one.full, one), version)
         others = [one for one in declarations if one not in classes and not any(
             one.scope == owner.full or one.scope.startswith(owner.full + "::")
             for owner in classes)]

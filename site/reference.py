@@ -11,6 +11,9 @@ KEYWORDS = frozenset(
     "auto bool char class concept const constexpr default double enum explicit float friend int "
     "long mutable namespace nodiscard noexcept operator private public requires return short "
     "signed sizeof static struct template this typename union unsigned using void".split())
+# Code, a qualified name, or a file of the tree.
+MARKED = re.compile(
+    r"(`[^`]+`|(?<![\w:])(?:\w+::)+~?\w+(?:\(\))?|\b(?:docs|urma)/[\w/]+\.\w+)")
 # A line of a comment that begins with one of these words begins a paragraph.
 STARTS = re.compile(r"(Errors|Threads|Statuses, beside ok|Lifetimes|Arguments|Thread safety|Results"
                     r"|Backpressure|Completion tokens): ?")
@@ -33,6 +36,7 @@ class Names:
     def __init__(self):
         self.places = {}  # "urma::Device::allocate" -> "reference/Device.html#allocate"
         self.statuses = {}  # "not_found" -> "errors.html#not_found"
+        self.files = {}  # "docs/security.md" -> "docs/security.html"
 
     def add(self, full, target):
         self.places.setdefault(full, target)
@@ -78,10 +82,11 @@ class Writer:
 
     def inline(self, text, scope):
         """Returns a piece of a comment as HTML: names and codes are marked and linked."""
-        parts = re.split(r"(`[^`]+`|(?<![\w:])(?:\w+::)+~?\w+(?:\(\))?)", text)
         out = []
-        for part in parts:
-            if part.startswith("`") and len(part) > 2 or "::" in part and " " not in part:
+        for part in MARKED.split(text):
+            if part in self.names.files:
+                out.append(self.link(self.names.files[part], html.escape(part)))
+            elif part.startswith("`") and len(part) > 2 or "::" in part and " " not in part:
                 name = part.strip("`")
                 place = self.names.statuses.get(name) or self.names.find(name, scope)
                 code = f"<code>{html.escape(name)}</code>"
@@ -164,11 +169,18 @@ def blocks_of(text):
     return [block for block in blocks if block[1]]
 
 
-def entries_of(declarations, scope):
+def in_scope(declarations, scope, owner=None):
+    """Yields the members of a scope, which may be several specialisations: those of `owner`."""
+    for one in declarations:
+        if one.scope == scope and (owner is None or owner.line <= one.line <= owner.end):
+            yield one
+
+
+def entries_of(declarations, scope, owner=None):
     """Returns the members of a scope: lists of neighbours that share a comment."""
     entries = []
-    for one in declarations:
-        if one.scope != scope or one.special:
+    for one in in_scope(declarations, scope, owner):
+        if one.special:
             continue
         last = entries[-1][0] if entries else None
         if last and last.kind != "note" and one.kind != "note" and last.group == one.group and (
@@ -206,10 +218,10 @@ class ReferencePage:
         return (f'<h{level} id="{anchor}"><a class="anchor" href="#{anchor}" '
                 f'aria-label="Link to {html.escape(title)}">#</a>{html.escape(title)}</h{level}>')
 
-    def members(self, scope, level):
+    def members(self, scope, level, owner=None):
         """Returns the members of a scope as HTML."""
         parts, fields, heading = [], [], None
-        for entry in [*entries_of(self.declarations, scope), None]:
+        for entry in [*entries_of(self.declarations, scope, owner), None]:
             first = entry[0] if entry else None
             simple = first and (first.kind in ("enumerator", "member", "field", "constant")
                                 or first.kind == "variable")
@@ -225,7 +237,7 @@ class ReferencePage:
                 parts.append(self.writer.comment(first.heading, scope))
             heading = first.heading
             if simple:
-                fields.append(self.field(entry, scope))
+                fields.append(self.field(entry, scope, owner))
             elif first.kind == "note":
                 parts.append(f'<div class="note">{self.writer.comment(first.comment, scope)}</div>')
             elif first.kind in TYPES:
@@ -234,15 +246,17 @@ class ReferencePage:
                 parts.append(self.functions(entry, scope, level))
         return "".join(parts)
 
-    def field(self, entry, scope):
+    def field(self, entry, scope, owner):
         names = []
         for one in entry:
             anchor = self.anchor(one)
             mark = "" if anchor in self.anchors else f' id="{anchor}"'
             self.anchors.add(anchor)
             code = self.writer.code(one.text, scope, one.name)
-            names.append(f"<dt{mark}><code>{code}</code></dt>")
-        return f'{"".join(names)}<dd>{self.writer.comment(entry[0].comment, scope)}</dd>'
+            names.append(f"<code{mark}>{code}</code>")
+        # The values of a short enumeration are explained by its own comment.
+        own = entry[0].comment if owner is None or owner.comment != entry[0].comment else ""
+        return f'<dt>{"<br>".join(names)}</dt><dd>{self.writer.comment(own, scope)}</dd>'
 
     def functions(self, entry, scope, level):
         """Returns an entry: the declarations and their comment, under each name once."""
@@ -263,11 +277,11 @@ class ReferencePage:
                 f'<pre tabindex="0" class="cpp"><code>'
                 f"{self.writer.code(one.text, one.scope, one.name)};</code></pre>"
                 f"{self.writer.comment(one.comment, one.full)}{self.specials(one)}"
-                f"{self.members(one.full, level + 1)}</section>")
+                f"{self.members(one.full, level + 1, one)}</section>")
 
     def specials(self, owner):
         """Returns the functions that the comment of the class covers."""
-        found = [one for one in self.declarations if one.scope == owner.full and one.special]
+        found = [one for one in in_scope(self.declarations, owner.full, owner) if one.special]
         if not found:
             return ""
         lines = []
@@ -338,7 +352,7 @@ def pages_of_header(path, title, declarations, names):
         body = (f'<h1><small>{html.escape(one.scope)}::</small>{html.escape(one.name)}</h1>'
                 f'<p class="include"><code>#include &lt;{including(path)}&gt;</code></p>'
                 f"{page.writer.comment(one.comment, one.full)}{page.specials(one)}"
-                f"{page.members(one.full, 2)}")
+                f"{page.members(one.full, 2, one)}")
         title = one.full.removeprefix("urma::")
         made.append(Page(url, title, body, page.sections, path, "reference"))
     return made

@@ -81,6 +81,9 @@ class A {
 
   int lonely();
   int field = 0;  // behind it
+  int bare = 0;
+  // Short.
+  enum class S { x, y };
 
  private:
   int hidden();
@@ -97,14 +100,15 @@ int h();
     found = read(text)
     shown = {one.full: one for one in found["urma/a.hpp"]}
     assert set(shown) == {"urma::A", "urma::A::A", "urma::A::~A", "urma::A::f", "urma::A::g",
-                          "urma::A::lonely", "urma::A::field", "urma::E", "urma::E::one",
+                          "urma::A::lonely", "urma::A::field", "urma::A::bare", "urma::A::S",
+                          "urma::A::S::x", "urma::A::S::y", "urma::E", "urma::E::one",
                           "urma::E::two"}, sorted(shown)
     assert shown["urma::A::f"].text == "template <class T>\nint f(T first, int second = {}) const"
     for name in ("f", "g"):
         assert shown[f"urma::A::{name}"].comment == "These two share a comment."
     assert shown["urma::A::field"].comment == "behind it"
     missing = [problem.split()[1] for problem in undocumented(found)]
-    assert missing == ["urma::A::lonely", "urma::E::two"], missing
+    assert missing == ["urma::A::lonely", "urma::A::bare", "urma::E::two"], missing
     try:
         read("int (*pointer_to)(int);\nauto [a, b] = f();\n")
     except declarations.Unreadable as why:

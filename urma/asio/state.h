@@ -26,8 +26,8 @@ struct JettyOptions {
   uint32_t receives = 0;
   // The longest message that can be received, in bytes, at least 1.
   uint32_t message_bytes = max_send_bytes;
-  // As in urma::JettyOptions. Choose limits: an operation that does not keep its memory alive
-  // cannot end before its work does.
+  // These are as in urma::JettyOptions. Choose limits: an operation that does not keep its memory
+  // alive cannot end before its work does.
   uint32_t inline_bytes = 64;
   Duration operation_timeout{};
   Duration receiver_timeout = Duration::max();

@@ -13,7 +13,7 @@ struct BudgetPart {
   // "Jetty", "peer", "paths", "paths from the fifth on", "channel", "packet in flight"
   std::string_view object;
   std::string_view part;  // what the bytes are for
-  uint32_t bytes = 0;
+  uint32_t bytes = 0;     // how many
 };
 
 // The parts of one object are adjacent.

@@ -34,11 +34,11 @@ struct ObservedChannel {
   std::string congestion;       // the congestion control that it sends with, or "none"
   std::string why;              // why it is not the one that the application asked for; or empty
   std::optional<Duration> rtt;  // smoothed
-  std::optional<Duration> least_rtt;
-  std::optional<Duration> age;           // since the channel was made
-  std::optional<Duration> unheard;       // since the peer last sent anything
-  std::optional<uint64_t> window_bytes;  // how much may be in flight
-  std::optional<uint64_t> inflight_bytes;
+  std::optional<Duration> least_rtt;         // the least that was measured
+  std::optional<Duration> age;               // since the channel was made
+  std::optional<Duration> unheard;           // since the peer last sent anything
+  std::optional<uint64_t> window_bytes;      // how much may be in flight
+  std::optional<uint64_t> inflight_bytes;    // how much is
   std::optional<uint64_t> bytes_per_second;  // the pace, if packets are paced
   std::optional<uint64_t> sent;              // data packets, each copy, since the path was added
   std::optional<uint64_t> lost;              // of these, believed lost

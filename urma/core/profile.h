@@ -60,7 +60,7 @@ struct Profile {
   // How long it takes to measure that a stage has ended, in nanoseconds. Each time that a stage ran
   // has added this to the stage's total.
   double cost_ns = 0;
-  std::array<StageTime, stage_count> stages{};
+  std::array<StageTime, stage_count> stages{};  // by Stage
 
   // These return the time of a stage.
   StageTime& operator[](Stage stage) { return stages[static_cast<uint8_t>(stage)]; }

@@ -35,8 +35,9 @@ struct Retransmission {
 
   // The members from here to `rto_base` say how this end sends. The peer learns them when the
   // channel is made, and receives accordingly.
-  Scope scope = Scope::selective;
-  Trigger trigger = Trigger::rack;
+
+  Scope scope = Scope::selective;   // the packets that are retransmitted
+  Trigger trigger = Trigger::rack;  // when a packet counts as lost
   // Whether the peer keeps packets that arrive before a missing one. Otherwise it drops them, and
   // they must be sent again.
   bool keeps_out_of_order = true;
@@ -44,6 +45,7 @@ struct Retransmission {
   // the channel has not seen that packets overtake one another on this medium. 0 disables this
   // rule, for a medium on which packets do overtake one another.
   uint32_t reorder_packets = 3;
+  // The length of the retransmission time-out.
   Rto rto = Rto::measured;
   // Rto::doubled: the exponent of each doubling, 0 to 8.
   uint8_t rto_exponent = 1;

@@ -10,12 +10,12 @@ using Duration = std::chrono::nanoseconds;
 // The clock of the engine. It has no now(): callers pass the time to protocol code, so the same
 // object files run under the monotonic clock of the system and under a simulated one.
 struct EngineClock {
-  // The types and the constant that std::chrono asks of a clock.
+  // The types that std::chrono asks of a clock.
   using rep = Duration::rep;
   using period = Duration::period;
   using duration = Duration;
   using time_point = std::chrono::time_point<EngineClock>;
-  static constexpr bool is_steady = true;
+  static constexpr bool is_steady = true;  // it never goes back
 };
 // A time of that clock.
 using Time = EngineClock::time_point;
