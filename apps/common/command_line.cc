@@ -86,13 +86,23 @@ void CommandLine::refuse_rest() const {
   if (!word.starts_with('-')) {
     usage(fmt::format("\"{}\" is one word too many. Fix: see {} --help", word, program_));
   }
+  const std::string instead = instead_of(word.substr(0, word.find('=')));
+  usage(fmt::format("\"{}\" is not an option of {}. Fix: {}see {} --help", word, program_,
+                    instead.empty() ? "" : instead + "; ", program_));
+}
+
+// Returns what to type instead of an option that does not exist; empty if that is not known.
+std::string CommandLine::instead_of(const std::string& word) const {
+  // "-t5" is the option -t with a value.
+  const bool is_short = word.size() > 1 && word[1] != '-';
+  const auto found = foreign_.find(is_short ? std::string_view(word).substr(0, 2) : word);
+  if (found != foreign_.end()) return std::string(found->second);
   std::vector<std::string> names;
   for (const CLI::Option* const option : parser_->app.get_options()) {
     if (!option->get_lnames().empty()) names.push_back(option->get_name());
   }
-  const std::string near = near_names(word.substr(0, word.find('=')), names);
-  usage(fmt::format("\"{}\" is not an option of {}. Fix: {}see {} --help", word, program_,
-                    near.empty() ? "" : "perhaps " + near + "; ", program_));
+  const std::string near = near_names(word, names);
+  return near.empty() ? "" : "perhaps " + near;
 }
 
 bool CommandLine::given(const std::string& name) const {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,6 +51,9 @@ class CommandLine {
     };
     add(names, read, [type] { return type.valid(); });
   }
+  // An option of other programs that users may type, and what to do instead, as part of the error:
+  // "give --count N".
+  void foreign(std::string_view name, std::string_view instead) { foreign_[name] = instead; }
   // Adds --help-all, for a program with two screens of help.
   void two_screens() { flag("--help-all", help_all_); }
 
@@ -76,9 +80,11 @@ class CommandLine {
 
   void add(const std::string& names, Read read, Valid valid);
   [[noreturn]] void refuse_rest() const;
+  std::string instead_of(const std::string& word) const;
 
   const std::string program_;
   const std::unique_ptr<Parser> parser_;  // uses CLI11, whose header takes seconds to compile
+  std::map<std::string_view, std::string_view> foreign_;
   bool help_ = false;
   bool help_all_ = false;
   bool version_ = false;

@@ -9,6 +9,7 @@
 #include "apps/common/near_names.h"
 #include "apps/common/servers.h"
 #include "apps/urma_perf/budget.h"
+#include "apps/urma_perf/foreign_options.h"
 
 namespace urma::apps::perf {
 namespace {
@@ -377,6 +378,7 @@ Options parse_options(int count, char** arguments) {
   GivenWords words;
   CommandLine line("urma_perf");
   add_options(line, options, words);
+  for (const ForeignOption& one : foreign_options) line.foreign(one.name, one.instead);
   const Asked asked = line.parse(count, arguments);
   options.command.assign(arguments, arguments + count);
   if (asked != Asked::nothing) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "apps/common/failure.h"
+#include "apps/urma_perf/foreign_options.h"
 #include "apps/urma_perf/messages.h"
 #include "tests/catch.h"
 
@@ -58,6 +59,24 @@ TEST_CASE("--profile is for tests of works, and for servers") {
   REQUIRE(refusal({"--budget", "--profile"}).find(server) != std::string::npos);
   const std::string works = "or measure works: atomic_lat";
   REQUIRE(refusal({"--self", "lane_atomic_lat", "--profile"}).find(works) != std::string::npos);
+}
+
+TEST_CASE("an option of perftest or iperf3 is refused with what to type instead") {
+  const auto fix = [](std::vector<std::string> words) {
+    const std::string why = refusal(std::move(words));
+    return why.substr(why.find("Fix: ") + 5);
+  };
+  CHECK(fix({"write_bw", "-n", "1000"}) == "give --count N; see urma_perf --help");
+  CHECK(fix({"write_bw", "-n1000"}) == "give --count N; see urma_perf --help");
+  CHECK(fix({"write_bw", "--iters=1000"}) == "give --count N; see urma_perf --help");
+  CHECK(fix({"-c", "10.0.0.5"}).starts_with("name the host: urma_perf HOST"));
+  for (const ForeignOption& one : foreign_options) {
+    INFO(one.name);
+    CHECK(fix({"--self", "write_bw", std::string(one.name)}) ==
+          std::string(one.instead) + "; see urma_perf --help");
+  }
+  CHECK(fix({"--devise"}).starts_with("perhaps --device"));
+  CHECK(fix({"--qqqqqqqqq"}) == "see urma_perf --help");
 }
 
 TEST_CASE("a sweep is a list of sizes, up to the largest message of the test") {
