@@ -55,8 +55,11 @@ CaseRun::CaseRun(Link& link, Device& device, const Case& what, const Schedule& s
       worker.loop.emplace<PingPong>(side_, jetties[i], worker.completions,
                                     schedule.threads_mode->polls);
     } else {
-      worker.loop.emplace<Stream>(side_, jetties[i], worker.completions,
-                                  schedule.threads_mode->polls);
+      const auto number = static_cast<uint32_t>(i);
+      worker.loop.emplace<Stream>(
+          side_, jetties[i], worker.completions, schedule.threads_mode->polls,
+          schedule.rate > 0 ? std::optional(Timetable(schedule.rate, number, schedule.threads))
+                            : std::nullopt);
     }
   }
 }
@@ -88,6 +91,7 @@ Result CaseRun::run() {
   Result result;
   result.what = side_.what();
   result.mapped = mapped();
+  result.rate = schedule_.rate;
   if (limit_) result.limit_pattern = limit_->pattern();
   const Statistics begin = must(device_.stats(), "statistics");
   const auto paths = must(device_.paths(link_.server()), "paths");
@@ -127,6 +131,7 @@ Round CaseRun::round(Result& result) {
   if (side_.what().ordering.unreliable()) count_lost(outcome, report);
   round.messages = outcome.messages;
   round.lost = outcome.lost;
+  round.unsent = outcome.unsent;
   round.p50_us =
       static_cast<double>(outcome.times.percentile(0.5)) / side_.what().test->units_per_us();
   round.messages_per_second = rate_of(outcome);

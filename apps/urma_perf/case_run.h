@@ -31,6 +31,7 @@ struct Schedule {
       UINT64_MAX;  // messages of all threads; a round ends at the time or at this count
   Progress* progress = nullptr;  // where the loops report their progress; may be null
   bool profile = false;          // the device times its stages
+  double rate = 0;               // messages per second that are to be sent; 0: as many as possible
   // Which row of how many this is, and how long the rows after it take, for the live line.
   size_t row = 0;
   size_t rows = 0;

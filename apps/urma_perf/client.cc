@@ -94,14 +94,9 @@ std::string Client::news() {
 }
 
 Schedule schedule_for(const Options& options) {
-  // Several rows take less time each.
-  const bool several = options.sweep || options.mode == Options::Mode::main_job;
-  const double default_seconds = several ? 1 : 2;
   constexpr int64_t longest_limit = second / 2;
   constexpr int64_t longest_warm_up = second / 5;
-  // If only a count is given, no time limit ends the measurement.
-  const double all = options.seconds.value_or(options.count ? 1e9 : default_seconds);
-  const auto time = static_cast<int64_t>(all * 1e9 / options.rounds);
+  const auto time = static_cast<int64_t>(options.seconds_each() * 1e9 / options.rounds);
   Schedule schedule{.threads_mode = options.threads_mode,
                     .threads = options.threads,
                     .processors = {},
@@ -110,7 +105,8 @@ Schedule schedule_for(const Options& options) {
                     .round_time = time,
                     .limit_time = std::min(time, longest_limit),
                     .warm_up = std::min(time / 2, longest_warm_up),
-                    .profile = options.profile};
+                    .profile = options.profile,
+                    .rate = options.rate.value_or(0)};
   if (options.count) {
     schedule.round_count = std::max<uint64_t>(*options.count / options.rounds, 1);
   }

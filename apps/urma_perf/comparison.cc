@@ -42,7 +42,7 @@ json read_results(const std::string& path) {
 struct Measured {
   explicit Measured(const json& result) {
     const std::string test = result.at("test");
-    latency = !test.ends_with("_bw");
+    latency = !test.ends_with("_bw") || result.contains("rate");
     const char* const field = latency ? "p50_us" : "messages_per_second";
     value = result.at(field);
     least = most = value;
@@ -61,10 +61,12 @@ struct Measured {
 
 // Returns whether two results are of the same case: all that a user can choose is the same.
 bool same_case(const json& a, const json& b) {
-  return std::ranges::all_of(
-      std::array{"test", "device", "size_bytes", "depth", "jetties", "signal_every", "order",
-                 "mode", "atomic", "fence_every", "threads_mode", "verified", "spread_bytes"},
-      [&](const char* field) { return a.at(field) == b.at(field); });
+  const bool same_rate = a.value("rate", 0.0) == b.value("rate", 0.0);
+  return same_rate &&
+         std::ranges::all_of(std::array{"test", "device", "size_bytes", "depth", "jetties",
+                                        "signal_every", "order", "mode", "atomic", "fence_every",
+                                        "threads_mode", "verified", "spread_bytes"},
+                             [&](const char* field) { return a.at(field) == b.at(field); });
 }
 
 std::string compared(const json& before, const json& after) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <span>
 
+#include "apps/urma_perf/clock.h"
 #include "urma/urma.hpp"
 
 namespace urma::apps::perf {
@@ -19,6 +20,16 @@ class Taker {
   std::span<const Completion> take(Source& source) {
     if (!polls_) return source.wait(std::chrono::milliseconds(1));
     return look(source);
+  }
+  // The same for a caller that has something to do at this time. Sleeping threads wake up late, so
+  // this one sleeps only if there is enough time.
+  template <class Source>
+  std::span<const Completion> take_before(Source& source, int64_t until) {
+    constexpr int64_t late = 200 * microsecond;
+    constexpr int64_t longest = millisecond;
+    const int64_t spare = polls_ ? 0 : std::min(until - late - now(), longest);
+    if (spare <= 0) return look(source);
+    return source.wait(std::chrono::nanoseconds(spare));
   }
   // Polls, and never sleeps.
   template <class Source>

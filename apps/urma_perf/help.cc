@@ -58,6 +58,9 @@ Other options
   --peer-device STRING with --self: the server's device, for example to capture both sides
   --profile            also measure how long each stage of a work takes, and print a table for each
                        side: see below. A server that is to have a table is started with it, too
+  --rate N             post N works per second (5000, 20K, 1.5M; of all threads together) when each
+                       is due, and not when an earlier one has completed: latencies count from then,
+                       so that they show a queue. For _bw tests, write_lat, read_lat, atomic_lat
   --rounds N           each size is measured in N parts, with the limit between them (5)
   --signal-every N     only one of N works has a completion (1): for _bw, where --depth must be a
                        multiple of N, and for send_lat, write_imm_lat, wake_lat, up to 32
@@ -78,6 +81,9 @@ Other options
   --seed N             the seed of the bytes (1)
   --count N            the number of messages of each size, instead of a time
   --json-file FILE     write the JSON object to a file, completely or not at all
+  --hist FILE          write all latencies of the only result as an HdrHistogram, three digits, in
+                       the percentile format (.hgrm) that its plotters read; in microseconds
+  --plot FILE          draw the results as an SVG: over the size, or, with one size, the percentile
   --json-stream        print a JSON object for each result as soon as it is measured
   --csv                print a line of values for each result, below a line of names
   --fail-if CONDITION  exit with 3 if a result meets this: a number that --json prints, one of
@@ -150,6 +156,10 @@ Columns
                      that the server maps, too
     copy             writes and reads of mapped memory, unless --private: by the client alone.
                      lane_*: timed in groups, as the calls are
+  --rate           two lines below a row: how much of the rate was sent; and whether it was not
+                   reached (under 98 %, or messages that were due were not sent within twice the
+                   time of a round). Then the latencies are those of a queue that grows. --fail-if
+                   'rate_percent<98' makes that an error; "unsent" counts what was not sent
   wait             the share of the time in which a thread was ready and had no processor, in the
                    process that waited more. Rounds above 10 % are discarded and repeated, at most
                    --rounds times; a row above 10 % is not meaningful

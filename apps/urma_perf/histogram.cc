@@ -6,7 +6,11 @@
 
 namespace urma::apps::perf {
 
-Histogram::Histogram() : counts_(bucket(UINT64_MAX) + 1) {}
+// Grows by whole powers of two, so that it seldom grows.
+void Histogram::grow(size_t bucket) {
+  constexpr size_t per_power = size_t{1} << sub_bits;
+  counts_.resize((bucket / per_power + 1) * per_power);
+}
 
 size_t Histogram::bucket(uint64_t value) {
   constexpr uint64_t per_power = uint64_t{1} << sub_bits;
@@ -23,8 +27,14 @@ uint64_t Histogram::lower_edge(size_t bucket) {
   return (per_power + bucket % per_power) << shift;
 }
 
+uint64_t Histogram::upper_edge(size_t bucket) {
+  static const size_t last = Histogram::bucket(UINT64_MAX);
+  return bucket < last ? lower_edge(bucket + 1) - 1 : UINT64_MAX;
+}
+
 void Histogram::merge(const Histogram& other) {
-  for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+  if (counts_.size() < other.counts_.size()) counts_.resize(other.counts_.size());
+  for (size_t i = 0; i < other.counts_.size(); ++i) counts_[i] += other.counts_[i];
   count_ += other.count_;
   max_ = std::max(max_, other.max_);
 }
@@ -43,8 +53,7 @@ uint64_t Histogram::percentile(double part) const {
     seen += counts_[i];
     if (seen < rank) continue;
     const uint64_t low = lower_edge(i);
-    const uint64_t high = i + 1 < counts_.size() ? lower_edge(i + 1) - 1 : UINT64_MAX;
-    return std::min(low + (high - low) / 2, max_);
+    return std::min(low + (upper_edge(i) - low) / 2, max_);
   }
   return max_;
 }
@@ -52,13 +61,10 @@ uint64_t Histogram::percentile(double part) const {
 template <class Function>
 double Histogram::sum(Function&& of) const {
   double out = 0;
-  for (size_t i = 0; i < counts_.size(); ++i) {
-    if (counts_[i] == 0) continue;
-    const auto low = static_cast<double>(lower_edge(i));
-    const double width =
-        i + 1 < counts_.size() ? static_cast<double>(lower_edge(i + 1)) - low - 1 : 0;
-    out += static_cast<double>(counts_[i]) * of(low + width / 2);
-  }
+  for_each([&](uint64_t low, uint64_t high, uint64_t count) {
+    out += static_cast<double>(count) *
+           of(static_cast<double>(low) + static_cast<double>(high - low) / 2);
+  });
   return out;
 }
 

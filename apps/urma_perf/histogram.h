@@ -7,15 +7,16 @@
 namespace urma::apps::perf {
 
 // A histogram of durations in nanoseconds, or in another unit that the user chooses. It is exact to
-// 1/128: values below 128 have a bucket each, and above that every power of two is divided into 128
-// buckets. Merging is exact. Not for concurrent use.
+// 1/1024, three digits: values below 1024 have a bucket each, and above that every power of two is
+// divided into 1024 buckets. Merging is exact. Recording a value above all earlier ones may
+// allocate. Not for concurrent use.
 class Histogram {
  public:
-  Histogram();
-
   void record(uint64_t value) { record(value, 1); }
   void record(uint64_t value, uint64_t times) {
-    counts_[bucket(value)] += times;
+    const size_t at = bucket(value);
+    if (at >= counts_.size()) grow(at);
+    counts_[at] += times;
     count_ += times;
     if (value > max_) max_ = value;
   }
@@ -32,18 +33,28 @@ class Histogram {
   double mean() const;
   double deviation() const;
 
+  // Calls each(least value, largest value, count) for each bucket that has values, in their order.
+  template <class Function>
+  void for_each(Function&& each) const {
+    for (size_t i = 0; i < counts_.size(); ++i) {
+      if (counts_[i] > 0) each(lower_edge(i), upper_edge(i), counts_[i]);
+    }
+  }
+
   static size_t bucket(uint64_t value);
-  // Returns the smallest value of a bucket.
+  // Return the smallest and the largest value of a bucket.
   static uint64_t lower_edge(size_t bucket);
+  static uint64_t upper_edge(size_t bucket);
 
  private:
-  static constexpr unsigned sub_bits = 7;
+  static constexpr unsigned sub_bits = 10;
 
+  void grow(size_t bucket);
   // Returns the sum of of(value) over all values, each taken as the middle of its bucket.
   template <class Function>
   double sum(Function&& of) const;
 
-  std::vector<uint64_t> counts_;
+  std::vector<uint64_t> counts_;  // up to the largest power of two that has a value
   uint64_t count_ = 0;
   uint64_t max_ = 0;
 };

@@ -1,16 +1,5 @@
 #include "apps/urma_perf/json_output.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-
-#include "apps/common/failure.h"
-#include "apps/common/output.h"
-
 namespace urma::apps::perf {
 
 using nlohmann::json;
@@ -58,6 +47,26 @@ json profile_json(const Result& result) {
                  {"device", rows_json(rows.device, result.messages())}};
   }
   return out;
+}
+
+void add_rate(const Result& result, json& out) {
+  if (result.rate <= 0) return;
+  out["rate"] = result.rate;
+  out["rate_percent"] = result.rate_percent();
+  out["rate_reached"] = result.rate_reached();
+  out["unsent"] = result.unsent();
+}
+
+void add_limit(const Result& result, json& out) {
+  const auto limit = result.limit();
+  if (!limit) return;
+  out["limit"] = *limit;
+  out["limit_unit"] = result.limit_unit();
+  out["limit_pattern"] = result.limit_pattern;
+  out["limit_of_clean_network"] = result.limit_of_clean_network;
+  out["times_limit"] = result.times_limit();
+  out["times_limit_least"] = result.least_times_limit();
+  out["times_limit_most"] = result.most_times_limit();
 }
 
 }  // namespace
@@ -108,51 +117,9 @@ json to_json(const Result& result) {
   for (const Round& round : result.rounds) out["rounds"].push_back(round_json(result, round));
   if (result.profiles.client) out["profile"] = profile_json(result);
   if (result.verdict.wrong > 0) out["first_wrong"] = result.verdict.first;
-  if (const auto limit = result.limit()) {
-    out["limit"] = *limit;
-    out["limit_unit"] = result.limit_unit();
-    out["limit_pattern"] = result.limit_pattern;
-    out["limit_of_clean_network"] = result.limit_of_clean_network;
-    out["times_limit"] = result.times_limit();
-    out["times_limit_least"] = result.least_times_limit();
-    out["times_limit_most"] = result.most_times_limit();
-  }
+  add_rate(result, out);
+  add_limit(result, out);
   return out;
-}
-
-JsonFile::JsonFile(std::string path) : path_(std::move(path)) {
-  struct stat found {};
-  const bool special = stat(path_.c_str(), &found) == 0 && !S_ISREG(found.st_mode);
-  if (special) {
-    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
-  } else {
-    temporary_ = fmt::format("{}.{}.part", path_, getpid());
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  }
-  if (descriptor_ < 0) {
-    temporary_.clear();
-    throw failure("cannot be written");
-  }
-}
-
-JsonFile::~JsonFile() {
-  if (descriptor_ >= 0) close(descriptor_);
-  if (!temporary_.empty()) unlink(temporary_.c_str());
-}
-
-Failure JsonFile::failure(const char* doing) const {
-  return {Exit::error, fmt::format("--json-file {}: {}: {}. Fix: free some space there, or name "
-                                   "another file in a directory that you may write to",
-                                   path_, doing, std::strerror(errno))};
-}
-
-void JsonFile::write(const json& whole) {
-  if (!write_all(descriptor_, whole.dump(2) + "\n")) throw failure("writing it");
-  if (temporary_.empty()) return;
-  // An error of a full disk appears here at the latest, and not after the rename.
-  if (fsync(descriptor_) != 0) throw failure("writing it");
-  if (rename(temporary_.c_str(), path_.c_str()) != 0) throw failure("renaming it");
-  temporary_.clear();
 }
 
 }  // namespace urma::apps::perf

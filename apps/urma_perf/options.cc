@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "apps/common/command_line.h"
@@ -10,6 +12,7 @@
 #include "apps/common/servers.h"
 #include "apps/urma_perf/budget.h"
 #include "apps/urma_perf/foreign_options.h"
+#include "apps/urma_perf/timetable.h"
 
 namespace urma::apps::perf {
 namespace {
@@ -57,6 +60,7 @@ void add_options(CommandLine& line, Options& options, GivenWords& words) {
   line.flag("--sweep", options.sweep);
   line.value("--seconds", options.seconds, Seconds{0.01, 3600});
   line.value("--count", options.count, WholeNumber{.least = 1});
+  line.value("--rate", options.rate, MessageRate{});
   line.value("--depth", options.depth, WholeNumber{1, most_depth});
   line.value("--signal-every", options.signal_every, WholeNumber{1, most_depth});
   line.value("--jetties", options.jetties, JettyCount{words.budget});
@@ -81,19 +85,25 @@ void add_options(CommandLine& line, Options& options, GivenWords& words) {
   line.flag("--limit", options.limit);
   line.flag("--profile", options.profile);
   line.flag("--summed", options.summed);
-  line.flag("--wide", options.wide);
   line.flag("--short", options.brief);
-  line.flag("--json", words.json);
-  line.flag("--json-stream", words.json_stream);
-  line.flag("--csv", words.csv);
-  line.texts("--fail-if", words.thresholds);
   line.text("file", words.file);
-  line.text("--json-file", options.json_file);
   line.flag("-v,--verbose", options.verbose);
   line.flag("--once", options.once);
   line.value("--cpu", options.cpu, WholeNumber{0, 1023});
   line.value("--report-to", options.report_to, WholeNumber{0, 1023});
   line.value("--speaks", options.speaks, WholeNumber{0, INT32_MAX});
+}
+
+// The options that say in which form and where results appear.
+void add_result_options(CommandLine& line, Options& options, GivenWords& words) {
+  line.flag("--wide", options.wide);
+  line.flag("--json", words.json);
+  line.flag("--json-stream", words.json_stream);
+  line.flag("--csv", words.csv);
+  line.texts("--fail-if", words.thresholds);
+  line.text("--json-file", options.json_file);
+  line.text("--hist", options.histogram_file);
+  line.text("--plot", options.plot_file);
 }
 
 void choose_comparison(const GivenWords& words, Options& options) {
@@ -230,7 +240,7 @@ void refuse_options_of_tests(const CommandLine& line, const Options& options) {
   if (options.mode == Mode::test) return;
   auto other = line.first_given({"--sweep", "--count", "--depth", "--signal-every", "--threads",
                                  "--rounds", "--limit", "--summed", "--spread", "--order", "--mode",
-                                 "--fence-every", "--atomic", "--seed"});
+                                 "--fence-every", "--atomic", "--seed", "--rate", "--hist"});
   if (!other && options.mode != Mode::registration) {
     other = line.first_given({"--size", "--seconds"});
   }
@@ -254,7 +264,7 @@ void refuse_others(const CommandLine& line, const Options& options) {
   refuse_options_of_tests(line, options);
   const bool server = options.mode == Mode::server;
   const bool job = options.mode == Mode::main_job;
-  if (const auto results = line.first_given({"--json-stream", "--csv", "--fail-if"});
+  if (const auto results = line.first_given({"--json-stream", "--csv", "--fail-if", "--plot"});
       results && !job && options.mode != Mode::test) {
     usage(fmt::format("{} is about the results of tests. Fix: name one of {}, or --self", *results,
                       test_names()));
@@ -313,6 +323,60 @@ void check_lane(const Options& options) {
                   options.jetties, options.test->name));
 }
 
+// Refuses two results in one file.
+void check_files(const Options& options) {
+  std::vector<std::pair<std::string_view, std::string_view>> files;
+  for (const auto& [option, path] :
+       {std::pair<std::string_view, std::string_view>{"--json-file", options.json_file},
+        {"--hist", options.histogram_file},
+        {"--plot", options.plot_file}}) {
+    if (path.empty()) continue;
+    const auto same = std::ranges::find(files, path, &decltype(files)::value_type::second);
+    if (same != files.end()) {
+      usage(fmt::format("{} and {} name one file, {}. Fix: name two files", same->first, option,
+                        path));
+    }
+    files.emplace_back(option, path);
+  }
+}
+
+void check_histogram_file(const Options& options) {
+  if (options.histogram_file.empty()) return;
+  const size_t rows = options.cases().size();
+  if (rows == 1) return;
+  usage(
+      fmt::format("--hist: the file has the histogram of one result, and this run has {}. Fix: "
+                  "name one --size, or give --plot",
+                  rows));
+}
+
+// Returns how many seconds would be long enough for a rate: ten messages in each round.
+double seconds_for_rate(const Options& options) {
+  constexpr double least_messages = 10;
+  return least_messages * options.rounds / *options.rate;
+}
+
+void check_rate(const Options& options) {
+  if (!options.rate) return;
+  if (options.test->ping_pong() || options.test->lane) {
+    usage(
+        fmt::format("--rate: {} sends a message only after the one before, and not when it is due. "
+                    "Fix: run write_lat, read_lat, atomic_lat or a _bw test",
+                    options.test->name));
+  }
+  if (options.limit || options.signal_every != 1) {
+    usage(fmt::format("--rate and --{} exclude each other, because {}. Fix: leave one of them out",
+                      options.limit ? "limit" : "signal-every",
+                      options.limit ? "the limit has no rate" : "each work has a time of its own"));
+  }
+  const double needed = seconds_for_rate(options);
+  if (options.seconds_each() >= needed) return;
+  usage(
+      fmt::format("--rate {}: fewer than ten messages in each of {} rounds show no rate. Fix: give "
+                  "--seconds {:.0f}, or a higher --rate",
+                  *options.rate, options.rounds, std::ceil(needed)));
+}
+
 void check_cases(const Options& options) {
   if (options.mode != Options::Mode::test) return;
   if (options.threads > options.jetties) {
@@ -327,6 +391,8 @@ void check_cases(const Options& options) {
         "them out");
   }
   check_lane(options);
+  check_rate(options);
+  check_histogram_file(options);
   for (const Case& what : options.cases()) {
     if (const std::string why = objection(what); !why.empty()) usage(why);
   }
@@ -349,6 +415,14 @@ Case Options::case_for(uint64_t bytes) const {
           .ordering = ordering,
           .atomic = atomic,
           .seed = seed};
+}
+
+double Options::seconds_each() const {
+  constexpr double centuries = 1e9;
+  if (seconds) return *seconds;
+  if (count) return centuries;
+  // Several rows take less time each.
+  return sweep || mode == Mode::main_job ? 1 : 2;
 }
 
 std::vector<Case> Options::cases() const {
@@ -378,6 +452,7 @@ Options parse_options(int count, char** arguments) {
   GivenWords words;
   CommandLine line("urma_perf");
   add_options(line, options, words);
+  add_result_options(line, options, words);
   for (const ForeignOption& one : foreign_options) line.foreign(one.name, one.instead);
   const Asked asked = line.parse(count, arguments);
   options.command.assign(arguments, arguments + count);
@@ -393,6 +468,7 @@ Options parse_options(int count, char** arguments) {
   choose_mode(words, options);
   refuse_others(line, options);
   check_cases(options);
+  check_files(options);
   return options;
 }
 

@@ -35,6 +35,7 @@ struct Options {
   bool sweep = false;             // all sizes, instead of the listed ones
   std::optional<double> seconds;  // how long each size is measured
   std::optional<uint64_t> count;  // works for each size, instead of a time
+  std::optional<double> rate;     // messages per second, sent when they are due (--rate)
   std::optional<uint32_t> depth;  // works that are outstanding; without it the test's default
   uint32_t signal_every = 1;      // one of so many works has a completion
   uint32_t jetties = 1;           // over which each side spreads the works
@@ -61,10 +62,12 @@ struct Options {
   std::vector<Threshold> thresholds;  // of which none may be broken
   std::string before;                 // comparison: the two files
   std::string after;
-  std::string json_file;   // also gets this object; empty: none
-  bool verbose = false;    // prints what was chosen, and each round
-  bool once = false;       // server: ends after one client
-  std::optional<int> cpu;  // the processor to bind to
+  std::string json_file;       // also gets this object; empty: none
+  std::string histogram_file;  // gets the histogram of the only result; empty: none
+  std::string plot_file;       // gets a drawing of the results; empty: none
+  bool verbose = false;        // prints what was chosen, and each round
+  bool once = false;           // server: ends after one client
+  std::optional<int> cpu;      // the processor to bind to
   std::optional<int>
       report_to;  // server: a file descriptor to which the address is written instead of stdout
   std::optional<int> speaks;         // tests give another version of the protocol
@@ -73,6 +76,8 @@ struct Options {
   // Returns the case for one size, or all cases.
   Case case_for(uint64_t bytes) const;
   std::vector<Case> cases() const;
+  // Returns for how long each case is measured; for centuries if a count ends it.
+  double seconds_each() const;
 };
 
 // Throws a Failure (usage) that says what is wrong and what would be valid.

@@ -45,7 +45,10 @@ constexpr const char* csv_fields[] = {"test",
                                       "limit",
                                       "limit_unit",
                                       "limit_pattern",
-                                      "times_limit"};
+                                      "times_limit",
+                                      "rate",
+                                      "rate_percent",
+                                      "unsent"};
 
 // Returns a value as RFC 4180 asks: a text with a comma or a quote stands in quotes.
 std::string csv_text(const json& value) {
@@ -72,12 +75,17 @@ void print_csv_header() {
   print_csv(names);
 }
 
+// Returns what a drawing says about its origin.
+std::string note_of(const json& environment) {
+  const auto text = [&](const char* field) { return environment[field].get<std::string>(); };
+  return fmt::format("liburma {} ({}), {}, {}", text("library_version"), text("commit"),
+                     text("cpu_model"), text("date"));
+}
+
 }  // namespace
 
 Output::Output(const Options& options, bool limit)
-    : options_(options), table_(stdout, table_width(options), limit) {
-  if (!options.json_file.empty()) file_.emplace(options.json_file);
-}
+    : options_(options), table_(stdout, table_width(options), limit), files_(options) {}
 
 void Output::add(const Client& client, const Result& result) {
   if (result.rounds.empty()) return;  // Ctrl-C came during the warm-up
@@ -91,6 +99,7 @@ void Output::add(const Client& client, const Result& result) {
     if (const auto broken = threshold.broken_by(fields)) broken_.push_back(*broken);
   }
   print_row(result, fields);
+  files_.add(result);
   results_.push_back(fields);
 }
 
@@ -116,8 +125,9 @@ void Output::print_row(const Result& result, const json& fields) {
 
 Exit Output::finish() {
   if (options_.form == Options::Form::table) table_.footer();
-  if (options_.form == Options::Form::json) print_json(whole());
-  if (file_) file_->write(whole());
+  const json all = whole();
+  if (options_.form == Options::Form::json) print_json(all);
+  files_.write(all, note_of(all["environment"]));
   if (std::ferror(stdout) != 0) {
     throw Failure(Exit::error,
                   "writing the table to stdout failed. Fix: free some space, or use "

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/urma_perf/client.h"
 #include "apps/urma_perf/json_output.h"
+#include "apps/urma_perf/result_files.h"
 #include "apps/urma_perf/table.h"
 
 namespace urma::apps::perf {
@@ -29,7 +29,7 @@ class Output {
 
   const Options& options_;
   Table table_;
-  std::optional<JsonFile> file_;
+  ResultFiles files_;
   nlohmann::json environment_;
   nlohmann::json results_ = nlohmann::json::array();
   double waited_percent_ = 0;

@@ -33,6 +33,11 @@ uint64_t Result::messages() const {
   for (const Round& round : rounds) sum += round.discarded ? 0 : round.messages;
   return sum;
 }
+double Result::seconds() const {
+  double sum = 0;
+  for (const Round& round : rounds) sum += round.discarded ? 0 : round.seconds;
+  return sum;
+}
 double Result::messages_per_second() const {
   return median(column(rounds, &Round::messages_per_second));
 }
@@ -48,6 +53,21 @@ double Result::lost_percent() const {
     all += round.lost + round.messages;
   }
   return all == 0 ? 0 : 100 * static_cast<double>(lost) / static_cast<double>(all);
+}
+double Result::rate_percent() const {
+  const double time = seconds();
+  return time > 0 && rate > 0 ? 100 * static_cast<double>(messages()) / time / rate : 0;
+}
+uint64_t Result::unsent() const {
+  uint64_t sum = 0;
+  for (const Round& round : rounds) sum += round.discarded ? 0 : round.unsent;
+  return sum;
+}
+bool Result::rate_reached() const {
+  constexpr double most_missing = 0.02;
+  // A round may have one message less than its time says.
+  const auto sent = static_cast<double>(messages() + rounds.size() - discarded());
+  return unsent() == 0 && sent >= (1 - most_missing) * rate * seconds();
 }
 double Result::waited_percent() const { return median(column(rounds, &Round::waited_percent)); }
 

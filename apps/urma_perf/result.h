@@ -16,7 +16,8 @@ namespace urma::apps::perf {
 struct Round {
   double seconds = 0;
   uint64_t messages = 0;
-  uint64_t lost = 0;  // lost messages, if some may be lost
+  uint64_t lost = 0;    // lost messages, if some may be lost
+  uint64_t unsent = 0;  // messages of a timetable that were not sent in time
   double p50_us = 0;
   double messages_per_second = 0;
   double limit = 0;  // in the unit of `Result::limit_unit`; 0 means not measured
@@ -42,6 +43,7 @@ struct Result {
   Case what;
   std::string device;
   std::string threads_mode;
+  double rate = 0;  // messages per second that were to be sent; 0: as many as possible
   Histogram times;  // of the rounds that count
   std::vector<Round> rounds;
   SideProfiles profiles;  // of the rounds that count
@@ -62,11 +64,18 @@ struct Result {
   double max_us() const { return static_cast<double>(times.max()) / what.test->units_per_us(); }
   // Returns the number of messages in the rounds that count.
   uint64_t messages() const;
+  // Returns how long these rounds took.
+  double seconds() const;
   double messages_per_second() const;
   double bytes_per_second() const;
   double waited_percent() const;
   // Returns the share of the sent messages that was lost, in the rounds that count.
   double lost_percent() const;
+  // Return the share of the rate that was reached, how many messages were due and not sent, and
+  // whether the rate was reached. Otherwise latencies grow with the duration of a round.
+  double rate_percent() const;
+  uint64_t unsent() const;
+  bool rate_reached() const;
 
   // Returns nothing if there is no limit.
   std::optional<double> limit() const;

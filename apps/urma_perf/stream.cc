@@ -14,7 +14,7 @@ namespace urma::apps::perf {
 
 void Outcome::clear() {
   times.clear();
-  messages = lost = windows = 0;
+  messages = lost = unsent = windows = 0;
   begin = end = within_calls = 0;
   builds.clear();
   verdict = {};
@@ -25,6 +25,7 @@ void Outcome::add(const Outcome& other) {
   end = std::max(end, other.end);
   messages += other.messages;
   lost += other.lost;
+  unsent += other.unsent;
   windows += other.windows;
   within_calls += other.within_calls;
   times.merge(other.times);
@@ -32,14 +33,16 @@ void Outcome::add(const Outcome& other) {
   verdict.add(other.verdict);
 }
 
-Stream::Stream(Side& side, const std::vector<uint32_t>& jetties, Jfc& completions, bool polls)
+Stream::Stream(Side& side, const std::vector<uint32_t>& jetties, Jfc& completions, bool polls,
+               const std::optional<Timetable>& timetable)
     : side_(side),
       completions_(completions),
       taker_(polls),
       group_(side.what().signal_every),
       fence_every_(side.what().ordering.fence_every),
       words_(side.what().atomic->atomic, side.what().bytes,
-             side.what().test->atomics() ? side.ledger().size() : 0) {
+             side.what().test->atomics() ? side.ledger().size() : 0),
+      timetable_(timetable) {
   const uint32_t groups = side.what().depth / group_;
   for (uint32_t g = 0; g < groups; ++g) {
     for (const uint32_t jetty : jetties) lanes_.push_back({jetty, g * group_, 0});
@@ -53,6 +56,7 @@ void Stream::run(const Stop& stop, Outcome& outcome) {
   outcome.begin = outcome.end = now();
   posted_ = 0;
   read_words();
+  if (timetable_) return run_by_timetable(stop, outcome);
   ProgressWriter progress(stop.progress, outcome.begin);
   while (outcome.end < stop.at && posted_ < stop.count && !interrupted()) {
     post_vacant(stop.count - posted_, outcome);
@@ -60,6 +64,35 @@ void Stream::run(const Stop& stop, Outcome& outcome) {
     progress.at(outcome.end, outcome.messages);
   }
   while (vacant_.size() < lanes_.size()) await(outcome);
+}
+
+// A work that cannot be posted when it is due is posted later, and waits longer: its latency shows
+// that. Works that are due at the end of the round are posted for as long again; those that are not
+// posted even then count as unsent.
+void Stream::run_by_timetable(const Stop& stop, Outcome& outcome) {
+  timetable_->begin(outcome.begin);
+  const bool counted = stop.count != UINT64_MAX;
+  const int64_t end = counted ? std::min(stop.at, timetable_->time_of(stop.count)) : stop.at;
+  const int64_t last_post = end + (end - outcome.begin);
+  int64_t moved = outcome.begin;  // when works completed, or when the first one was posted
+  ProgressWriter progress(stop.progress, outcome.begin);
+  for (int64_t at = outcome.begin; !interrupted(); at = now()) {
+    const int64_t next = timetable_->time_of(posted_);
+    if (at >= end && (next >= end || at >= last_post)) break;
+    if (vacant_.size() == lanes_.size()) moved = at;
+    post_due(at, end, outcome);
+    const int64_t until = vacant_.empty() ? INT64_MAX : timetable_->time_of(posted_);
+    if (finish_all(taker_.take_before(completions_, until), outcome)) {
+      moved = at;
+    } else {
+      spin();
+      check_progress(moved);
+    }
+    progress.at(at, outcome.messages);
+  }
+  if (!interrupted()) outcome.unsent = timetable_->due_before(end) - posted_;
+  while (vacant_.size() < lanes_.size()) await(outcome);
+  outcome.end = std::max(outcome.end, std::min(end, now()));
 }
 
 // The words were copied from the server before.
@@ -79,6 +112,19 @@ void Stream::post_vacant(uint64_t most, Outcome& outcome) {
     const uint32_t number = vacant_.back();
     vacant_.pop_back();
     lanes_[number].posted = at;
+    if (lanes_[number].jetty != staged_for_) post_staged();
+    stage(number, outcome);
+  }
+  post_staged();
+}
+
+// Posts the works that are due at this time, and before the end of the round.
+void Stream::post_due(int64_t at, int64_t end, Outcome& outcome) {
+  for (int64_t due = timetable_->time_of(posted_); due <= at && due < end && !vacant_.empty();
+       due = timetable_->time_of(posted_)) {
+    const uint32_t number = vacant_.back();
+    vacant_.pop_back();
+    lanes_[number].posted = due;
     if (lanes_[number].jetty != staged_for_) post_staged();
     stage(number, outcome);
   }
@@ -125,24 +171,32 @@ void Stream::post_staged() {
 // Waits for completions and takes them.
 void Stream::await(Outcome& outcome) {
   constexpr uint32_t look_at_clock_every = 1024;
+  for (uint32_t looks = 1;; ++looks) {
+    if (finish_all(taker_.take(completions_), outcome)) return;
+    spin();
+    if (looks % look_at_clock_every == 0) check_progress(outcome.end);
+  }
+}
+
+// Returns false if there were no completions.
+bool Stream::finish_all(std::span<const Completion> taken, Outcome& outcome) {
+  if (taken.empty()) return false;
+  const int64_t at = now();
+  for (const Completion& completion : taken) finish(completion, at, outcome);
+  // The latency of a read does not include reading its bytes, but the time of all works does.
+  outcome.end = side_.what().test->reads() ? now() : at;
+  return true;
+}
+
+// Fails if no work has completed since this time, and that is too long ago.
+void Stream::check_progress(int64_t since) const {
   // Allows for paths as slow as 10 MB/s.
   const auto patience = static_cast<int64_t>(10 * second + side_.what().bytes * 100);
-  for (uint32_t looks = 1;; ++looks) {
-    const auto taken = taker_.take(completions_);
-    if (!taken.empty()) {
-      const int64_t at = now();
-      for (const Completion& completion : taken) finish(completion, at, outcome);
-      // The latency of a read does not include reading its bytes, but the time of all works does.
-      outcome.end = side_.what().test->reads() ? now() : at;
-      return;
-    }
-    spin();
-    if (looks % look_at_clock_every != 0 || now() - outcome.end < patience) continue;
-    throw Failure(Exit::peer_lost,
-                  fmt::format("no work has completed for {} s. Fix: check whether the server "
-                              "still runs; if not, start it again",
-                              patience / second));
-  }
+  if (now() - since < patience) return;
+  throw Failure(Exit::peer_lost,
+                fmt::format("no work has completed for {} s. Fix: check whether the server "
+                            "still runs; if not, start it again",
+                            patience / second));
 }
 
 void Stream::finish(const Completion& completion, int64_t at, Outcome& outcome) {

@@ -31,6 +31,16 @@ void print_profile(std::FILE* out, std::string_view side, const std::optional<Si
   for (const StageRow& row : rows.device) print_stage(out, row, works);
 }
 
+void print_rate(std::FILE* out, const Result& result) {
+  fmt::print(out, "  {}/s were to be sent, {:.1f} % were; times count from when each was due\n",
+             rate_text(result.rate), result.rate_percent());
+  if (result.rate_reached()) return;
+  fmt::print(out,
+             "  THE RATE WAS NOT REACHED, {} messages were not sent: the times above are those\n"
+             "  of a growing queue, and depend on how long a round takes\n",
+             result.unsent());
+}
+
 uint64_t counter(const Result& result, const char* name) {
   const auto found = result.counters.find(name);
   return found == result.counters.end() ? 0 : found->second;
@@ -63,6 +73,7 @@ void Table::row(const Result& result) {
   if (result.what.ordering.unreliable()) {
     fmt::print(out_, "  {:.2f} % of the messages were lost\n", result.lost_percent());
   }
+  if (result.rate > 0) print_rate(out_, result);
   if (const uint64_t trains = counter(result, "client_paced_trains"); trains > 0) {
     const auto packets = static_cast<double>(counter(result, "client_paced_packets"));
     fmt::print(out_, "  paced packets left in trains of {}\n",

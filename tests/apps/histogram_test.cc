@@ -9,7 +9,7 @@
 
 namespace urma::apps::perf {
 
-TEST_CASE("histogram buckets are 1/128 of their value wide and adjacent") {
+TEST_CASE("histogram buckets are 1/1024 of their value wide and adjacent") {
   size_t previous = 0;
   for (uint64_t value = 0; value < 100'000; ++value) {
     const size_t bucket = Histogram::bucket(value);
@@ -17,7 +17,7 @@ TEST_CASE("histogram buckets are 1/128 of their value wide and adjacent") {
     REQUIRE(Histogram::lower_edge(bucket) <= value);
     REQUIRE(value < Histogram::lower_edge(bucket + 1));
     const uint64_t width = Histogram::lower_edge(bucket + 1) - Histogram::lower_edge(bucket);
-    REQUIRE(width <= std::max<uint64_t>(1, value / 128));
+    REQUIRE(width <= std::max<uint64_t>(1, value / 1024));
     previous = bucket;
   }
   REQUIRE(Histogram::lower_edge(Histogram::bucket(UINT64_MAX)) <= UINT64_MAX);
@@ -31,7 +31,7 @@ TEST_CASE("mean and deviation of a histogram agree with those of its values") {
   CHECK(histogram.mean() == 25);
   CHECK(std::abs(histogram.deviation() - 11.18) < 0.01);
   histogram.record(1'000'000, 100);
-  CHECK(std::abs(histogram.mean() / 500'012.5 - 1) < 1.0 / 128);
+  CHECK(std::abs(histogram.mean() / 500'012.5 - 1) < 1.0 / 1024);
 }
 
 TEST_CASE("histogram percentiles agree with a sorted list") {
@@ -47,8 +47,8 @@ TEST_CASE("histogram percentiles agree with a sorted list") {
     const auto rank = static_cast<size_t>(part * static_cast<double>(values.size())) - 1;
     const auto right = static_cast<double>(values[rank]);
     const auto seen = static_cast<double>(histogram.percentile(part));
-    REQUIRE(seen >= right * (1 - 1.0 / 128) - 1);
-    REQUIRE(seen <= right * (1 + 1.0 / 128) + 1);
+    REQUIRE(seen >= right * (1 - 1.0 / 1024) - 1);
+    REQUIRE(seen <= right * (1 + 1.0 / 1024) + 1);
   }
   REQUIRE(histogram.max() == values.back());
   REQUIRE(histogram.count() == values.size());

@@ -61,6 +61,17 @@ TEST_CASE("--profile is for tests of works, and for servers") {
   REQUIRE(refusal({"--self", "lane_atomic_lat", "--profile"}).find(works) != std::string::npos);
 }
 
+TEST_CASE("a rate is for works that are posted when they are due") {
+  CHECK(parse({"--self", "write_bw", "--rate", "20K"}).rate == 20'000.0);
+  CHECK(parse({"--self", "write_lat", "--rate", "1.5M"}).rate == 1'500'000.0);
+  CHECK_FALSE(parse({"--self", "write_bw"}).rate.has_value());
+  const std::string slow = refusal({"--self", "write_bw", "--rate", "2", "--rounds", "4"});
+  CHECK(slow.find("Fix: give --seconds 20, or") != slow.npos);
+  CHECK(parse({"--self", "write_bw", "--rate", "2", "--rounds", "4", "--seconds", "20"}).rate ==
+        2.0);
+  CHECK(parse({"--self", "write_bw", "--rate", "2", "--count", "5"}).rate == 2.0);
+}
+
 TEST_CASE("an option of perftest or iperf3 is refused with what to type instead") {
   const auto fix = [](std::vector<std::string> words) {
     const std::string why = refusal(std::move(words));
@@ -141,6 +152,17 @@ TEST_CASE("an invalid command line is refused, with a fix") {
       {"--self", "write_bw", "--rounds", "x"},
       {"--self", "write_bw", "--inline", "--served"},
       {"--self", "write_bw", "--what-is-this"},
+      {"--self", "send_lat", "--rate", "5K"},
+      {"--self", "lane_write_lat", "--rate", "5K"},
+      {"--self", "write_bw", "--rate", "5K", "--limit"},
+      {"--self", "write_bw", "--rate", "5K", "--signal-every", "2"},
+      {"--self", "write_bw", "--rate", "0"},
+      {"--self", "--rate", "5K"},
+      {"--self", "--hist", "x"},
+      {"--self", "write_lat", "--size", "8,64", "--hist", "x"},
+      {"--self", "write_lat", "--plot", "x", "--hist", "x"},
+      {"--self", "--plot", "x", "--json-file", "x"},
+      {"server", "--plot", "x"},
       {"--self", "--size", "64"},
       {"server", "--json"},
       {"write_lat", "localhost", "--peer-device", "udp:"},

@@ -35,6 +35,31 @@ TEST_CASE("the ratio is the median of the ratios of the rounds") {
   REQUIRE(result.limit_unit() == "us");
 }
 
+TEST_CASE("a rate is reached if all messages were sent, in about the time that they need") {
+  Result result;
+  result.what = {.test = find_test("write_bw"), .bytes = 64};
+  result.rate = 1000;
+  CHECK(result.rate_percent() == 0);
+  const auto add = [&](uint64_t messages, uint64_t unsent, bool discarded = false) {
+    result.rounds.push_back({.seconds = 1,
+                             .messages = messages,
+                             .unsent = unsent,
+                             .discarded = discarded,
+                             .times = {}});
+  };
+  add(999, 0);
+  CHECK(result.rate_reached());
+  CHECK(result.rate_percent() == 99.9);
+  add(500, 500, true);
+  CHECK(result.rate_reached());
+  CHECK(result.unsent() == 0);
+  add(1000, 1);
+  CHECK_FALSE(result.rate_reached());
+  CHECK(result.unsent() == 1);
+  result.rounds.back() = {.seconds = 1, .messages = 900, .times = {}};
+  CHECK_FALSE(result.rate_reached());
+}
+
 TEST_CASE("the ratio of a rate is above one if liburma is slower") {
   Result result;
   result.what = {.test = find_test("write_bw"), .bytes = 64};

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Tests rates, histograms and drawings of urma_perf: urma_perf_results_test.py URMA_PERF ROOT"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+
+from running import await_line, finish, kill, run_tests, start
+
+PROGRAM = sys.argv[1]
+
+
+def run(*arguments, limit=60):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=limit)
+
+
+def result(*arguments):
+    done = run(*arguments, "--json")
+    assert done.returncode == 0, (arguments, done)
+    (one,) = json.loads(done.stdout)["results"]
+    assert one["wrong"] == 0, one
+    return one
+
+
+def test_rate():
+    """Each kind of work is posted as often as it was to be, by one thread and by several."""
+    for test, device, more in (("write_bw", "cxl:", []), ("read_lat", "udp:", []),
+                               ("send_bw", "udp:", ["--served"]), ("atomic_bw", "cxl:", []),
+                               ("write_imm_bw", "udp:", ["--threads", "2"])):
+        one = result("--self", test, "--size", "8", "--device", device, "--rate", "2K",
+                     "--seconds", "0.3", "--rounds", "3", *more)
+        assert one["rate"] == 2000, one
+        assert all(part["messages"] <= 201 for part in one["rounds"]), one
+        assert 0 < one["rate_percent"] <= 101, one
+        assert one["rate_reached"] == (one["rate_percent"] >= 97.5 and one["unsent"] == 0), one
+    one = result("--self", "write_lat", "--rate", "1K", "--count", "60", "--rounds", "2")
+    assert all(part["messages"] == 30 for part in one["rounds"]), one
+    assert "rate" not in result("--self", "write_lat", "--count", "60")
+
+
+def test_rate_that_is_not_reached():
+    """No sender reaches it: the result says so, and latencies are those of a queue."""
+    arguments = ("--self", "read_bw", "--size", "1M", "--rate", "1M", "--seconds", "0.4",
+                 "--rounds", "2")
+    one = result(*arguments)
+    assert not one["rate_reached"] and one["unsent"] > 1000, one
+    assert one["rate_percent"] < 50, one
+    # A closed loop would hide that works waited for most of a round.
+    assert one["max_us"] > 100_000, one
+    done = run(*arguments)
+    assert done.returncode == 0 and "THE RATE WAS NOT REACHED" in done.stdout, done
+    done = run(*arguments, "--fail-if", "rate_percent<98")
+    assert done.returncode == 3 and "rate_percent is " in done.stderr, done
+
+
+def test_server_that_dies_during_a_rate():
+    server = start(PROGRAM, "server", "--device", "udp:127.0.0.1:0")
+    at = await_line(server, "measure it by").split(" at ")[1].split(";")[0]
+    with tempfile.TemporaryDirectory() as folder:
+        client = start(PROGRAM, "write_bw", at, "--size", "64", "--rate", "10K", "--seconds", "60",
+                       "--json", "--hist", f"{folder}/out.hgrm")
+        time.sleep(0.7)
+        kill(server)
+        code, out, err = finish(client, timeout=30)
+        assert code == 5 and "Fix: " in err and out == "", (code, out, err)
+        assert os.listdir(folder) == [], "a part of a result was left"
+
+
+def test_histogram_file():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "out.hgrm")
+        for more in ((), ("--threads", "3")):
+            one = result("--self", "write_bw", "--size", "64", "--count", "30000", "--rounds", "2",
+                         "--hist", str(path), *more)
+            lines = path.read_text().splitlines()
+            assert lines[0].split() == ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"]
+            rows = [line.split() for line in lines[2:] if not line.startswith("#")]
+            assert all(len(row) == 4 for row in rows[:-1]), rows
+            # All values of all threads, and the same percentiles as in the JSON.
+            assert int(rows[-1][2]) == one["messages"], (rows[-1], one)
+            assert abs(float(rows[-1][0]) - one["max_us"]) < 0.001, (rows[-1], one)
+            (p50,) = [float(row[0]) for row in rows if float(row[1]) == 0.5]
+            assert abs(p50 / one["p50_us"] - 1) < 0.003, (p50, one)
+            assert f"Total count    = {one['messages']:12}]" in lines[-2], lines[-2]
+        assert os.listdir(folder) == ["out.hgrm"]
+
+
+def test_drawings():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "out.svg")
+        for sizes, titles in (("64", ["Latency by percentile"]),
+                              ("64,4K", ["Latency", "Throughput"])):
+            done = run("--self", "write_bw", "--size", sizes, "--count", "3000", "--rounds", "1",
+                       "--plot", str(path))
+            assert done.returncode == 0, done
+            tree = xml.etree.ElementTree.parse(path).getroot()
+            assert tree.tag == "{http://www.w3.org/2000/svg}svg"
+            texts = [one.text for one in tree.iter("{http://www.w3.org/2000/svg}text")]
+            assert all(title in texts for title in titles), texts
+            assert any("liburma" in text for text in texts), texts
+            tags = {one.tag.split("}")[1] for one in tree.iter()}
+            assert tags <= {"svg", "rect", "line", "text", "polyline", "circle"}, tags
+        assert os.listdir(folder) == ["out.svg"]
+
+
+def test_files_that_cannot_be_written():
+    for option in ("--hist", "--plot"):
+        for path in ("/nonexistent/x", "/dev/full"):
+            done = run("--self", "write_lat", "--count", "10", option, path)
+            assert done.returncode == 1 and f"{option} {path}" in done.stderr, done
+            assert "Fix: " in done.stderr, done
+    # The path is tried before anything is measured.
+    assert run("--self", "write_lat", "--plot", "/nonexistent/x").stdout == ""
+
+
+run_tests(globals())
