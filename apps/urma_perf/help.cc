@@ -183,7 +183,8 @@ What is checked when
   write_imm_lat, send_lat,
   wake_lat                      every message, by both sides, within the measured time
   send_bw                       every message, by the server, within the measured time
-  write_imm_bw                  as send_bw if the server is --inline; and as write_bw
+  write_imm_bw                  as write_bw; and as send_bw if the server is --inline and its memory
+                                is not mapped, where a later message may overwrite one at any time
   read_lat, read_bw             every read, by the client; this time counts in msg/s, not in us
   atomic_lat, atomic_bw         the value that each signalled work fetched, by the client; each word
                                 in the memory, after each round. cas: each changes the value

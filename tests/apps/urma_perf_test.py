@@ -142,6 +142,12 @@ def test_every_test_on_a_bad_network():
         assert [result["size_bytes"] for result in done] == [1, 2, 4, 8]
 
 
+def test_mapped_memory_that_later_messages_overwrite():
+    """A message that a later one has overwritten before the server checked it is not wrong."""
+    for _ in range(12):
+        results("--self", "write_imm_bw", "--size", "4K", "--count", "400", "--rounds", "1")
+
+
 def test_atomics_of_each_kind_beside_their_limit():
     for kind in ["fetch-add", "cas"]:
         for name in ["atomic_lat", "atomic_bw", "lane_atomic_lat"]:
