@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
 #include "apps/common/interrupt.h"
 
@@ -131,7 +132,8 @@ Device open_device(const std::string& device) {
 
 Imported find_server(Device& device, const std::string& host, const Service& service) {
   const auto found = [&] {
-    const EndsAtOnce on_interrupt;
+    std::optional<EndsAtOnce> on_interrupt;
+    if (!service.reports) on_interrupt.emplace();
     return import_by_name(device, host, service.name);
   }();
   if (!found) throw not_reached(device, host, service, found.error());

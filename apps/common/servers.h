@@ -16,6 +16,7 @@ struct Service {
   std::string serve;  // the command line that starts it, such as urma_notify serve DIR
   std::string ask;  // the command line of a client without its host, such as urma_notify send FILE
   std::string device = {};  // the --device of a client, if it has one
+  bool reports = false;     // a client has something to print, so Ctrl-C does not end its search
 };
 
 // Throws a Failure if the device string names a simulated network, which exists within one process:

@@ -96,6 +96,7 @@ Result CaseRun::run() {
   const Statistics begin = must(device_.stats(), "statistics");
   const auto paths = must(device_.paths(link_.server()), "paths");
   warm_up();
+  if (schedule_.before_rounds) schedule_.before_rounds(link_);
   uint32_t good = 0;
   for (uint32_t i = 0; i < schedule_.most_rounds && good < schedule_.rounds; ++i) {
     if (interrupted()) break;
@@ -127,6 +128,7 @@ Round CaseRun::round(Result& result) {
   Report report;
   Outcome outcome = our_round(schedule_.round_time, report, round.waited_percent);
   round.waited_percent = std::max(round.waited_percent, limit_waited);
+  round.begin = outcome.begin;
   round.seconds = seconds(outcome.end - outcome.begin);
   if (side_.what().ordering.unreliable()) count_lost(outcome, report);
   round.messages = outcome.messages;

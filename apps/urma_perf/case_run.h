@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <variant>
 #include <vector>
@@ -32,6 +33,8 @@ struct Schedule {
   Progress* progress = nullptr;  // where the loops report their progress; may be null
   bool profile = false;          // the device times its stages
   double rate = 0;               // messages per second that are to be sent; 0: as many as possible
+  // Called after the warm-up, if there is a function: it may wait for other processes.
+  std::function<void(Link&)> before_rounds{};
   // Which row of how many this is, and how long the rows after it take, for the live line.
   size_t row = 0;
   size_t rows = 0;

@@ -101,7 +101,8 @@ Schedule schedule_for(const Options& options) {
                     .threads = options.threads,
                     .processors = {},
                     .rounds = options.rounds,
-                    .most_rounds = 2 * options.rounds,
+                    // Rounds at the same time as those of other processes are not repeated.
+                    .most_rounds = options.mode == Options::Mode::group ? 1 : 2 * options.rounds,
                     .round_time = time,
                     .limit_time = std::min(time, longest_limit),
                     .warm_up = std::min(time / 2, longest_warm_up),

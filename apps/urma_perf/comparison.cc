@@ -62,7 +62,9 @@ struct Measured {
 // Returns whether two results are of the same case: all that a user can choose is the same.
 bool same_case(const json& a, const json& b) {
   const bool same_rate = a.value("rate", 0.0) == b.value("rate", 0.0);
-  return same_rate &&
+  const bool same_processes = a.value("traffic", "") == b.value("traffic", "") &&
+                              a.value("processes", 0) == b.value("processes", 0);
+  return same_rate && same_processes &&
          std::ranges::all_of(std::array{"test", "device", "size_bytes", "depth", "jetties",
                                         "signal_every", "order", "mode", "atomic", "fence_every",
                                         "threads_mode", "verified", "spread_bytes"},

@@ -15,7 +15,7 @@ constexpr std::string_view first_screen =
   urma_perf --self write_imm_lat --limit           one test, beside the limit of the same path
   urma_perf --self write_bw --size 64,4K,1M        several sizes
   urma_perf --self read_bw --sweep --limit         8 bytes to 4M, 20 rows
-  urma_perf reg --self                             the time to register and to revoke memory
+  urma_perf --selftest                             is this machine all right? PASS or FAIL in 5 s
   urma_perf server                                 between two programs, or machines: one side
   urma_perf 10.0.0.5                               the other side: latency, bandwidth; 13 s
   urma_perf read_lat 10.0.0.5 --json > read.json   one test; without a host: this host
@@ -61,6 +61,15 @@ Other options
   --rate N             post N works per second (5000, 20K, 1.5M; of all threads together) when each
                        is due, and not when an earlier one has completed: latencies count from then,
                        so that they show a queue. For _bw tests, write_lat, read_lat, atomic_lat
+  --bidirectional      write_bw, read_bw: the client writes and reads at the same time, in a process
+                       for each; the row is the sum, the lines below it each direction
+  --pattern P          with --self: several processes at the same time. one_to_one: each of the
+                       first half sends to one of the second; incast: all to the first; all_to_all.
+                       Each flow has a process that sends, each target one that receives (--served
+                       unless chosen). The row is the sum of the rates, with the latencies of all
+  --processes LIST     of --pattern: 2 to 64, as 4 or 2,4,8 (4). Several, also with --size LIST or
+                       --sweep (then 4 bytes to 8M), end with a table of p50 by size and processes;
+                       --csv and --plot have the same
   --rounds N           each size is measured in N parts, with the limit between them (5)
   --signal-every N     only one of N works has a completion (1): for _bw, where --depth must be a
                        multiple of N, and for send_lat, write_imm_lat, wake_lat, up to 32
@@ -101,6 +110,14 @@ Other options
   --version
 
 Beside the tests
+  urma_perf reg --self the time to register and to revoke memory: below
+  urma_perf --selftest a check of this machine, in 5 s: each kind of work, between two processes
+                       over the window, UDP and UDP with losses (or --device), with each byte
+                       checked. Prints PASS or FAIL; exit code 3 if a check failed. --json
+  urma_perf --ping HOST
+                       asks the server at HOST a question once a second, until Ctrl-C or --count N
+                       questions, and prints how long each answer took: both programs sleep before.
+                       Exit code 1 if nothing was answered. --json
   urma_perf HOST       the main measurement between two machines (urma_perf main HOST, if the name
                        has neither a dot nor a colon): latency and bandwidth of writes, reads and
                        sends
@@ -200,7 +217,8 @@ Tests
 On a terminal a line shows the progress of a case once a second, and is erased at its end.
 
 Exit codes
-  0 ok   1 error   2 usage   3 --budget: a bound does not hold   4 wrong bytes
+  0 ok   1 error   2 usage   4 wrong bytes
+  3 --budget: a bound does not hold; --fail-if, --selftest: a check failed
   5 server lost or not reached   6 version mismatch
   7 ok, but a capture (pcap) of either side lacks packets
   130 Ctrl-C, after the results so far (a second one ends immediately)

@@ -57,6 +57,23 @@ void add_rate(const Result& result, json& out) {
   out["unsent"] = result.unsent();
 }
 
+void add_flows(const Result& result, json& out) {
+  if (result.flows.empty()) return;
+  out["traffic"] = result.traffic;
+  out["processes"] = result.processes;
+  out["overlap_percent"] = result.overlap_percent;
+  for (const FlowResult& one : result.flows) {
+    out["flows"].push_back({{"from", one.flow.from},
+                            {"to", one.flow.to},
+                            {"test", one.flow.test->name},
+                            {"p50_us", one.p50_us},
+                            {"p99_us", one.p99_us},
+                            {"messages_per_second", one.messages_per_second},
+                            {"bytes_per_second", one.bytes_per_second},
+                            {"wrong", one.wrong}});
+  }
+}
+
 void add_limit(const Result& result, json& out) {
   const auto limit = result.limit();
   if (!limit) return;
@@ -118,6 +135,7 @@ json to_json(const Result& result) {
   if (result.profiles.client) out["profile"] = profile_json(result);
   if (result.verdict.wrong > 0) out["first_wrong"] = result.verdict.first;
   add_rate(result, out);
+  add_flows(result, out);
   add_limit(result, out);
   return out;
 }

@@ -31,8 +31,8 @@ class Link {
   Answer ask(const std::string& type, nlohmann::json body, int64_t patience = answered_in) {
     return asker_.read<Answer>(exchange(type, std::move(body), patience));
   }
-  void tell(const std::string& type, nlohmann::json body) {
-    exchange(type, std::move(body), answered_in);
+  void tell(const std::string& type, nlohmann::json body, int64_t patience = answered_in) {
+    exchange(type, std::move(body), patience);
   }
 
   // Writes to the server's memory and waits until the write has completed.

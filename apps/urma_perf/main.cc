@@ -9,12 +9,15 @@
 #include "apps/urma_perf/budget.h"
 #include "apps/urma_perf/client.h"
 #include "apps/urma_perf/comparison.h"
+#include "apps/urma_perf/group.h"
 #include "apps/urma_perf/help.h"
 #include "apps/urma_perf/machine.h"
 #include "apps/urma_perf/main_job.h"
 #include "apps/urma_perf/messages.h"
 #include "apps/urma_perf/output.h"
+#include "apps/urma_perf/ping.h"
 #include "apps/urma_perf/registration.h"
+#include "apps/urma_perf/selftest.h"
 #include "apps/urma_perf/serve.h"
 
 namespace urma::apps::perf {
@@ -63,6 +66,12 @@ Exit run(const Options& options) {
       return serve(options);
     case Options::Mode::registration:
       return measure_registration(options);
+    case Options::Mode::selftest:
+      return selftest(options);
+    case Options::Mode::ping:
+      return ping(options);
+    case Options::Mode::group:
+      return measure_group(options);
     case Options::Mode::comparison:
       print_comparison(options.before, options.after);
       return Exit::ok;

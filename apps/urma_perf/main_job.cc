@@ -217,41 +217,73 @@ std::vector<SelfRun> one_test(const Options& options) {
   return {run};
 }
 
-void run_self(const Options& options, const std::vector<SelfRun>& runs,
-              const std::function<void(const Client&, Result&&)>& tell) {
-  // This process is bound before anything is allocated, and the child from its start on.
+namespace {
+
+// The processors of both sides of --self.
+struct SelfProcessors {
+  int server = -1;          // any
+  std::vector<int> client;  // empty means any
+};
+
+// This process is bound before anything is allocated, and the child from its start on.
+SelfProcessors divide_processors() {
   std::vector<int> ours = processors();
+  if (ours.size() < 2) return {};
   const int theirs = ours.front();
-  const bool several = ours.size() > 1;
-  if (several) {
-    ours.erase(ours.begin());
-    pin(ours.front());
-  }
-  std::vector<Result> limits;
+  ours.erase(ours.begin());
+  pin(ours.front());
+  return {.server = theirs, .client = std::move(ours)};
+}
+
+// The place of a row among all rows.
+struct Position {
   size_t row = 0;
   size_t rows = 0;
   int64_t left = 0;
+};
+
+Position before_all(const std::vector<SelfRun>& runs) {
+  Position position;
   for (const SelfRun& run : runs) {
-    rows += run.cases.size();
-    left += time_for(run);
+    position.rows += run.cases.size();
+    position.left += time_for(run);
   }
-  for (const SelfRun& run : runs) {
-    if (interrupted()) return;
-    const ChildServer server(options, run.peer_device, several ? theirs : -1);
-    Client client = make_client(options, run, server.at(), several ? ours : std::vector<int>{});
+  return position;
+}
+
+}  // namespace
+
+void run_self(const Options& options, const std::vector<SelfRun>& runs,
+              const std::function<void(const Client&, Result&&)>& tell,
+              const std::function<void(const SelfRun&, const Failure&)>& failed) {
+  const SelfProcessors each = divide_processors();
+  std::vector<Result> limits;
+  Position position = before_all(runs);
+  const auto run_one = [&](const SelfRun& run) {
+    const ChildServer server(options, run.peer_device, each.server);
+    Client client = make_client(options, run, server.at(), each.client);
     Schedule schedule = run.schedule;
     for (const Case& what : run.cases) {
       if (interrupted()) return;
-      left -= schedule.row_time();
-      schedule.row = ++row;
-      schedule.rows = rows;
-      schedule.later_rows_time = left;
+      position.left -= schedule.row_time();
+      schedule.row = ++position.row;
+      schedule.rows = position.rows;
+      schedule.later_rows_time = position.left;
       Result result = client.run(what, schedule);
       for (const Result& other : limits) {
         if (!what.limit && lends(other, result)) result.borrow_limit(other);
       }
       if (what.limit) limits.push_back(result);
       tell(client, std::move(result));
+    }
+  };
+  for (const SelfRun& run : runs) {
+    if (interrupted()) return;
+    try {
+      run_one(run);
+    } catch (const Failure& failure) {
+      if (!failed || interrupted()) throw;
+      failed(run, failure);
     }
   }
 }

@@ -28,8 +28,10 @@ std::vector<Case> main_cases(const Options& options);
 std::vector<SelfRun> one_test(const Options& options);
 
 // Executes the runs one after another, each with its own server. Rows without a limit take that of
-// the same case before them. Passes on each result as soon as it is known.
+// the same case before them. Passes on each result as soon as it is known. If a run fails, its
+// Failure is thrown, or passed on if there is a function for that; then the next run follows.
 void run_self(const Options& options, const std::vector<SelfRun>& runs,
-              const std::function<void(const Client&, Result&&)>& tell);
+              const std::function<void(const Client&, Result&&)>& tell,
+              const std::function<void(const SelfRun&, const Failure&)>& failed = {});
 
 }  // namespace urma::apps::perf

@@ -21,10 +21,11 @@ namespace urma::apps::perf {
 //   begin    -> begun     begins a round of works, or of the limit
 //   end      -> report    ends the round; the report has what arrived
 //   finish   -> totals    ends the case
+//   ping     -> pong      nothing; the client measures how long the answer takes
 //   bye      -> bye       the client leaves
 // The server may answer any of them with failed (apps/common/message.h).
 inline constexpr int protocol =
-    4;  // incremented by every change that old readers do not understand
+    5;  // incremented by every change that old readers do not understand
 
 Wording wording();
 

@@ -31,6 +31,8 @@ struct GivenWords {
   bool csv = false;
   bool no_verify = false;
   bool budget = false;
+  bool selftest = false;
+  bool ping = false;
 };
 
 // The value of --jetties. With --budget it may be much larger.
@@ -53,6 +55,8 @@ OneOf<NamedRetransmission> any_retransmission() {
 void add_options(CommandLine& line, Options& options, GivenWords& words) {
   line.two_screens();
   line.flag("--budget", words.budget);
+  line.flag("--selftest", words.selftest);
+  line.flag("--ping", words.ping);
   line.text("what", words.what);
   line.text("host", words.host);
   line.flag("--self", options.self);
@@ -81,6 +85,9 @@ void add_options(CommandLine& line, Options& options, GivenWords& words) {
   line.value("--mode", options.ordering.mode, OneOf{named_modes});
   line.value("--fence-every", options.ordering.fence_every, WholeNumber{1, most_depth});
   line.value("--atomic", options.atomic, OneOf{named_atomics});
+  line.flag("--bidirectional", options.bidirectional);
+  line.value("--pattern", options.traffic, OneOf{all_traffic});
+  line.value("--processes", options.processes, ListOf{WholeNumber{2, most_processes}});
   line.value("--churn", options.churn, WholeNumber{1, 1'000'000});
   line.flag("--limit", options.limit);
   line.flag("--profile", options.profile);
@@ -139,20 +146,45 @@ bool is_host(const std::string& word) {
   return word == "localhost" || (word.find_first_of(".:") != word.npos && Host{}.read(word));
 }
 
+// Chooses the modes that options name, and not a word. Returns whether one of them was given.
+bool choose_mode_by_option(const GivenWords& words, Options& options) {
+  using Mode = Options::Mode;
+  if (words.budget) {
+    options.mode = Mode::budget;
+    if (!words.what.empty() || options.self) {
+      usage(
+          "--budget takes no test, no server and no --self. Fix: urma_perf --budget, with or "
+          "without --jetties N");
+    }
+    return true;
+  }
+  if (words.selftest) {
+    options.mode = Mode::selftest;
+    if (!words.what.empty() || words.ping) {
+      usage(
+          "--selftest runs both sides here and takes no test, no host and no --ping. Fix: "
+          "urma_perf --selftest");
+    }
+    return true;
+  }
+  if (!words.ping) return false;
+  options.mode = Mode::ping;
+  if (options.self || !options.host.empty()) {
+    usage("--ping takes a host, and no test and no --self. Fix: urma_perf --ping HOST");
+  }
+  const std::string host = words.what.empty() ? "localhost" : words.what;
+  const auto read = Host{}.read(host);
+  if (!read) usage(fmt::format("host: \"{}\" is invalid. Fix: give {}", host, Host{}.valid()));
+  options.host = *read;
+  return true;
+}
+
 void choose_mode(const GivenWords& words, Options& options) {
   using Mode = Options::Mode;
   const std::string& what = words.what;
   if (what == "compare") return choose_comparison(words, options);
   choose_host(words, options);
-  if (words.budget) {
-    options.mode = Mode::budget;
-    if (!what.empty() || options.self) {
-      usage(
-          "--budget takes no test, no server and no --self. Fix: urma_perf --budget, with or "
-          "without --jetties N");
-    }
-    return;
-  }
+  if (choose_mode_by_option(words, options)) return;
   if (what == "server") {
     options.mode = Mode::server;
     if (!options.host.empty() || options.self) {
@@ -238,15 +270,28 @@ void choose_threads(const CommandLine& line, const GivenWords& words, Options& o
 void refuse_options_of_tests(const CommandLine& line, const Options& options) {
   using Mode = Options::Mode;
   if (options.mode == Mode::test) return;
-  auto other = line.first_given({"--sweep", "--count", "--depth", "--signal-every", "--threads",
-                                 "--rounds", "--limit", "--summed", "--spread", "--order", "--mode",
-                                 "--fence-every", "--atomic", "--seed", "--rate", "--hist"});
+  auto other = line.first_given({"--sweep", "--depth", "--signal-every", "--threads", "--rounds",
+                                 "--limit", "--summed", "--spread", "--order", "--mode",
+                                 "--fence-every", "--atomic", "--seed", "--rate", "--hist",
+                                 "--bidirectional", "--pattern", "--processes"});
+  if (!other && options.mode != Mode::ping) other = line.first_given({"--count"});
   if (!other && options.mode != Mode::registration) {
     other = line.first_given({"--size", "--seconds"});
   }
   if (!other && options.mode != Mode::budget) other = line.first_given({"--jetties"});
   if (!other) return;
   usage(fmt::format("{} needs a test. Fix: name one of {}", *other, test_names()));
+}
+
+// Refuses options that mean nothing to --ping and --selftest.
+void refuse_options_of_results(const CommandLine& line, const Options& options) {
+  using Mode = Options::Mode;
+  if (options.mode != Mode::ping && options.mode != Mode::selftest) return;
+  const char* const mode = options.mode == Mode::ping ? "--ping" : "--selftest";
+  const auto other =
+      line.first_given({"--json-file", "--no-verify", "--wide", "--once", "--report-to", "--self"});
+  if (!other) return;
+  usage(fmt::format("{} means nothing to {}. Fix: leave it out: urma_perf {}", *other, mode, mode));
 }
 
 // Refuses options that this mode does not have.
@@ -262,6 +307,7 @@ void refuse_others(const CommandLine& line, const Options& options) {
     usage("--short: only the main measurement has a short form. Fix: urma_perf --self --short");
   }
   refuse_options_of_tests(line, options);
+  refuse_options_of_results(line, options);
   const bool server = options.mode == Mode::server;
   const bool job = options.mode == Mode::main_job;
   if (const auto results = line.first_given({"--json-stream", "--csv", "--fail-if", "--plot"});
@@ -275,7 +321,7 @@ void refuse_others(const CommandLine& line, const Options& options) {
         "urma_perf server --profile");
   }
   for (const std::string& device : {options.device, options.peer_device}) {
-    if (options.mode == Mode::test || server || job) apps::refuse_simulation(device);
+    if (options.mode != Mode::registration) apps::refuse_simulation(device);
   }
   if (server &&
       (options.form != Options::Form::table || !options.json_file.empty() || !options.verify)) {
@@ -342,7 +388,8 @@ void check_files(const Options& options) {
 
 void check_histogram_file(const Options& options) {
   if (options.histogram_file.empty()) return;
-  const size_t rows = options.cases().size();
+  const size_t rows =
+      options.cases().size() * (options.traffic != nullptr ? options.processes.size() : 1);
   if (rows == 1) return;
   usage(
       fmt::format("--hist: the file has the histogram of one result, and this run has {}. Fix: "
@@ -375,6 +422,44 @@ void check_rate(const Options& options) {
       fmt::format("--rate {}: fewer than ten messages in each of {} rounds show no rate. Fix: give "
                   "--seconds {:.0f}, or a higher --rate",
                   *options.rate, options.rounds, std::ceil(needed)));
+}
+
+// Refuses what several processes cannot do.
+void check_group(const CommandLine& line, Options& options) {
+  using Mode = Options::Mode;
+  if (options.mode != Mode::test) return;
+  if (line.given("--processes") && options.traffic == nullptr) {
+    usage("--processes needs a pattern. Fix: give --pattern incast, too");
+  }
+  if (!options.bidirectional && options.traffic == nullptr) return;
+  line.exclude({"--bidirectional", "--pattern"});
+  const auto other = line.first_given({"--limit", "--profile", "--rounds", "--verbose", "--cpu"});
+  if (other) {
+    usage(
+        fmt::format("{} is not for several processes, which measure one round at the same time. "
+                    "Fix: leave {} out",
+                    *other, *other));
+  }
+  const std::string_view test = options.test->name;
+  if (options.bidirectional && test != "write_bw" && test != "read_bw") {
+    usage(
+        fmt::format("--bidirectional: the client writes and reads at the same time, which {} "
+                    "does not. Fix: run write_bw; or --self with --pattern all_to_all "
+                    "--processes 2",
+                    test));
+  }
+  if (options.traffic != nullptr && !options.self) {
+    usage("--pattern starts all its processes here. Fix: give --self, and no host");
+  }
+  for (const uint64_t number : options.processes) {
+    if (options.traffic == nullptr) break;
+    const std::string why = objection(*options.traffic, static_cast<uint32_t>(number));
+    if (!why.empty()) usage(why);
+  }
+  options.rounds = 1;
+  // More processes than processors would wait for each other if they all polled.
+  const bool chosen = line.first_given({"--inline", "--auto", "--served"}).has_value();
+  if (options.traffic != nullptr && !chosen) options.threads_mode = &threads_modes.back();
 }
 
 void check_cases(const Options& options) {
@@ -421,6 +506,7 @@ double Options::seconds_each() const {
   constexpr double centuries = 1e9;
   if (seconds) return *seconds;
   if (count) return centuries;
+  if (traffic != nullptr) return sweep ? 0.2 : 1;
   // Several rows take less time each.
   return sweep || mode == Mode::main_job ? 1 : 2;
 }
@@ -437,8 +523,11 @@ std::vector<Case> Options::cases() const {
     return cases;
   }
   if (sweep) {
-    const uint64_t most = test->sends() ? std::min(max_send_bytes, most_swept) : most_swept;
-    for (uint64_t bytes = least_swept; bytes <= most; bytes *= 2) cases.push_back(case_for(bytes));
+    const uint64_t most = test->sends() ? std::min(max_send_bytes, most_swept)
+                                        : (traffic != nullptr ? 2 * most_swept : most_swept);
+    for (uint64_t bytes = traffic != nullptr ? least_swept / 2 : least_swept; bytes <= most;
+         bytes *= 2)
+      cases.push_back(case_for(bytes));
     return cases;
   }
   for (const uint64_t bytes : sizes) cases.push_back(case_for(bytes));
@@ -467,7 +556,9 @@ Options parse_options(int count, char** arguments) {
   choose_form(line, words, options);
   choose_mode(words, options);
   refuse_others(line, options);
+  check_group(line, options);
   check_cases(options);
+  if (options.bidirectional || options.traffic != nullptr) options.mode = Options::Mode::group;
   check_files(options);
   return options;
 }

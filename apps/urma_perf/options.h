@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/urma_perf/case.h"
+#include "apps/urma_perf/flows.h"
 #include "apps/urma_perf/threads_mode.h"
 #include "apps/urma_perf/threshold.h"
 
@@ -22,6 +23,9 @@ struct Options {
     server,
     test,
     main_job,
+    selftest,
+    ping,
+    group,
     comparison,
     registration,
     budget
@@ -50,6 +54,9 @@ struct Options {
   uint64_t spread = 0;      // bytes of memory, from random places of which reads read; 0: one place
   Ordering ordering{};      // of the works of a Jetty
   const NamedAtomic* atomic = &named_atomics.front();  // of the tests of atomics
+  bool bidirectional = false;             // also in the other direction, at the same time
+  const Traffic* traffic = nullptr;       // between several processes; null means one flow
+  std::vector<uint64_t> processes = {4};  // their numbers, each of which is measured
   uint64_t churn = 0;    // reg: registrations per second, while another device writes
   bool limit = false;    // compares with what the medium itself can do
   bool summed = false;   // whose trains of datagrams both ends compute a CRC of

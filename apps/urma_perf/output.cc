@@ -48,7 +48,10 @@ constexpr const char* csv_fields[] = {"test",
                                       "times_limit",
                                       "rate",
                                       "rate_percent",
-                                      "unsent"};
+                                      "unsent",
+                                      "traffic",
+                                      "processes",
+                                      "overlap_percent"};
 
 // Returns a value as RFC 4180 asks: a text with a comma or a quote stands in quotes.
 std::string csv_text(const json& value) {
@@ -88,9 +91,13 @@ Output::Output(const Options& options, bool limit)
     : options_(options), table_(stdout, table_width(options), limit), files_(options) {}
 
 void Output::add(const Client& client, const Result& result) {
-  if (result.rounds.empty()) return;  // Ctrl-C came during the warm-up
   environment_["device"] = client.description();
   environment_["peer_device"] = client.server_description();
+  add(result);
+}
+
+void Output::add(const Result& result) {
+  if (result.rounds.empty()) return;  // Ctrl-C came during the warm-up
   waited_percent_ = std::max(waited_percent_, result.waited_percent());
   wrong_ += result.verdict.wrong;
   const json fields = to_json(result);

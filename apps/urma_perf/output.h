@@ -19,6 +19,8 @@ class Output {
   Output(const Options& options, bool limit);
 
   void add(const Client& client, const Result& result);
+  // A result that other processes have measured.
+  void add(const Result& result);
   // Prints the rest. Returns how the program ends.
   Exit finish();
 
@@ -30,7 +32,7 @@ class Output {
   const Options& options_;
   Table table_;
   ResultFiles files_;
-  nlohmann::json environment_;
+  nlohmann::json environment_ = nlohmann::json::object();
   nlohmann::json results_ = nlohmann::json::array();
   double waited_percent_ = 0;
   uint64_t wrong_ = 0;

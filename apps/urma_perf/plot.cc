@@ -19,7 +19,8 @@ struct Group {
 std::vector<Group> groups_of(const std::vector<Result>& results) {
   std::vector<Group> groups;
   for (const Result& result : results) {
-    const std::string name = fmt::format("{} {}", result.what.test->name, result.device);
+    std::string name = fmt::format("{} {}", result.what.test->name, result.device);
+    if (!result.flows.empty()) name += fmt::format(" {} {}", result.traffic, result.processes);
     auto found = std::ranges::find(groups, name, &Group::name);
     if (found == groups.end()) found = groups.insert(groups.end(), {name, {}});
     found->results.push_back(&result);

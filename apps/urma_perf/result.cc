@@ -103,6 +103,39 @@ size_t Result::discarded() const {
   return static_cast<size_t>(std::ranges::count_if(rounds, &Round::discarded));
 }
 
+void Result::add_flow(const Flow& flow, const Result& one) {
+  const Round& its = one.rounds.front();
+  if (rounds.empty()) rounds.emplace_back();
+  Round& sum = rounds.front();
+  const bool first = flows.empty();
+  const auto end_of = [](const Round& round) {
+    return round.begin + static_cast<int64_t>(round.seconds * 1e9);
+  };
+  const int64_t begin = first ? its.begin : std::min(sum.begin, its.begin);
+  const int64_t end = first ? end_of(its) : std::max(end_of(sum), end_of(its));
+  all_began_ = first ? its.begin : std::max(all_began_, its.begin);
+  first_ended_ = first ? end_of(its) : std::min(first_ended_, end_of(its));
+  sum.begin = begin;
+  sum.seconds = static_cast<double>(end - begin) / 1e9;
+  overlap_percent = 100 * static_cast<double>(std::max<int64_t>(first_ended_ - all_began_, 0)) /
+                    static_cast<double>(std::max<int64_t>(end - begin, 1));
+  sum.messages += its.messages;
+  sum.unsent += its.unsent;
+  sum.messages_per_second += its.messages_per_second;
+  sum.waited_percent = std::max(sum.waited_percent, its.waited_percent);
+  times.merge(one.times);
+  sum.p50_us = us(0.5);
+  verdict.add(one.verdict);
+  device = one.device;
+  mapped = one.mapped;
+  flows.push_back({.flow = flow,
+                   .p50_us = one.us(0.5),
+                   .p99_us = one.us(0.99),
+                   .messages_per_second = one.messages_per_second(),
+                   .bytes_per_second = one.bytes_per_second(),
+                   .wrong = one.verdict.wrong});
+}
+
 void Result::compare(Round& round) const {
   if (round.limit == 0) return;
   if (!what.test->bandwidth()) {

@@ -2,10 +2,12 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/urma_perf/case.h"
 #include "apps/urma_perf/counters.h"
+#include "apps/urma_perf/flows.h"
 #include "apps/urma_perf/histogram.h"
 #include "apps/urma_perf/pattern.h"
 #include "apps/urma_perf/stages.h"
@@ -14,6 +16,7 @@ namespace urma::apps::perf {
 
 // One round of a case: its works, and the limit that was measured just before.
 struct Round {
+  int64_t begin = 0;  // of the works, by the monotonic clock, in nanoseconds
   double seconds = 0;
   uint64_t messages = 0;
   uint64_t lost = 0;    // lost messages, if some may be lost
@@ -38,6 +41,16 @@ struct PathUse {
   double loss = 0;   // of the packets that were sent on it
 };
 
+// The rate and the latencies of one of several flows of a Result.
+struct FlowResult {
+  Flow flow;
+  double p50_us = 0;
+  double p99_us = 0;
+  double messages_per_second = 0;
+  double bytes_per_second = 0;
+  uint64_t wrong = 0;
+};
+
 // The result of a case.
 struct Result {
   Case what;
@@ -49,7 +62,11 @@ struct Result {
   SideProfiles profiles;  // of the rounds that count
   Verdict verdict;
   Counters counters;
-  std::vector<PathUse> paths;              // empty if there is only one
+  std::vector<PathUse> paths;  // empty if there is only one
+  std::string_view traffic;    // the pattern of several processes; empty if there is one flow
+  uint32_t processes = 0;      // of the pattern
+  std::vector<FlowResult> flows;
+  double overlap_percent = 100;            // of the time of all flows: in which all of them ran
   bool mapped = false;                     // the server's memory is mapped at the client
   uint64_t past_caches_from = UINT64_MAX;  // from Statistics
   std::string limit_pattern;  // the loop that measured the limit; empty if there is no limit
@@ -91,11 +108,17 @@ struct Result {
   // ones.
   void settle(size_t wanted);
   size_t discarded() const;
+  // Adds a flow that was measured at the same time: rates are added, times merged.
+  void add_flow(const Flow& flow, const Result& one);
 
   // Calculates how many times slower a round is than its limit.
   void compare(Round& round) const;
   // Uses the limit that another case has measured, for all rounds.
   void borrow_limit(const Result& other);
+
+ private:
+  int64_t all_began_ = 0;  // when the last flow began
+  int64_t first_ended_ = 0;
 };
 
 // Returns whether the bandwidth is compared by the number of messages (small ones) or by bytes

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/urma_perf/options.h"
+#include "apps/urma_perf/result.h"
 #include "apps/urma_perf/whole_file.h"
 
 namespace urma::apps::perf {

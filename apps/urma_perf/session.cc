@@ -50,6 +50,8 @@ Message Session::answer(const Message& question) {
   } else if (question.type == "finish") {
     answer.type = "totals";
     answer.body = finish();
+  } else if (question.type == "ping") {
+    answer.type = "pong";
   } else if (question.type == "bye") {
     answer.type = "bye";
     lose();

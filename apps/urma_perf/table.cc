@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 namespace urma::apps::perf {
@@ -41,6 +42,30 @@ void print_rate(std::FILE* out, const Result& result) {
              result.unsent());
 }
 
+void print_flows(std::FILE* out, const Result& result) {
+  constexpr size_t most_lines = 12;
+  fmt::print(out, "  {}, {} processes: the sum of {} flows\n", result.traffic, result.processes,
+             result.flows.size());
+  if (result.flows.size() <= most_lines) {
+    for (const FlowResult& one : result.flows) {
+      fmt::print(out, "    {} > {} {:<13} p50 {:>6} us, p99 {:>6}, {:>6}/s, {:>6} Gbit/s\n",
+                 one.flow.from, one.flow.to, one.flow.test->name, three_digits(one.p50_us),
+                 three_digits(one.p99_us), rate_text(one.messages_per_second),
+                 short_number(8 * one.bytes_per_second / 1e9));
+    }
+  } else {
+    const auto [least, most] =
+        std::ranges::minmax_element(result.flows, {}, &FlowResult::bytes_per_second);
+    fmt::print(out, "    {} to {} Gbit/s each\n", short_number(8 * least->bytes_per_second / 1e9),
+               short_number(8 * most->bytes_per_second / 1e9));
+  }
+  constexpr double least_overlap = 90;
+  if (result.overlap_percent < least_overlap) {
+    fmt::print(out, "    THEY RAN TOGETHER for {:.0f} % of the time only: give more --seconds\n",
+               result.overlap_percent);
+  }
+}
+
 uint64_t counter(const Result& result, const char* name) {
   const auto found = result.counters.find(name);
   return found == result.counters.end() ? 0 : found->second;
@@ -73,6 +98,7 @@ void Table::row(const Result& result) {
   if (result.what.ordering.unreliable()) {
     fmt::print(out_, "  {:.2f} % of the messages were lost\n", result.lost_percent());
   }
+  if (!result.flows.empty()) print_flows(out_, result);
   if (result.rate > 0) print_rate(out_, result);
   if (const uint64_t trains = counter(result, "client_paced_trains"); trains > 0) {
     const auto packets = static_cast<double>(counter(result, "client_paced_packets"));

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/urma_perf/tests.h"
+
+namespace urma::apps::perf {
+
+// The messages of one process for another one, in a traffic pattern.
+struct Flow {
+  uint32_t from;
+  uint32_t to;
+  const Test* test;
+};
+
+// Which of several processes send to which, all at the same time.
+struct Traffic {
+  std::string_view name;
+  std::vector<Flow> (*flows)(uint32_t processes, const Test& test);
+};
+
+inline constexpr uint32_t most_processes = 64;
+inline constexpr uint32_t most_flows = 256;
+
+// one_to_one: each process of the first half sends to one of the second half. incast: all send to
+// the first one. all_to_all: each sends to each other one.
+extern const std::array<Traffic, 3> all_traffic;
+
+// Returns the flows of --bidirectional: process 0, the client, writes and reads process 1.
+std::vector<Flow> both_directions();
+
+// Returns why a number of processes is not valid for a pattern; empty if it is.
+std::string objection(const Traffic& traffic, uint32_t processes);
+
+}  // namespace urma::apps::perf

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "apps/urma_perf/options.h"
+#include "apps/urma_perf/result.h"
+
+namespace urma::apps::perf {
+
+// A process that measures one flow, beside others: this program, forked before it has a device or a
+// thread. It sets up its case, waits until all senders are ready, and measures one round.
+class Sender {
+ public:
+  // `device`: as of a Client. `host`: of its server. `processor`: where it runs; negative:
+  // anywhere.
+  Sender(const Options& options, const std::string& device, const std::string& host,
+         const Case& what, int processor);
+  // Kills the process if it still runs.
+  ~Sender();
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
+
+  // Waits until the sender is ready. Returns false if it has ended instead, or at Ctrl-C.
+  bool await_ready();
+  void start();
+  // Waits for its end. Returns nothing if it has no result; `exit_code` says why.
+  std::optional<Result> result();
+  // Ends the process if it does not end by itself.
+  void end();
+  int exit_code() const { return exit_code_; }
+
+ private:
+  [[noreturn]] void measure(const Options& options, const std::string& device,
+                            const std::string& host, const Case& what, int processor, int parent);
+
+  pid_t process_ = -1;
+  int channel_ = -1;  // to the process
+  Case what_;
+  int exit_code_ = 0;
+};
+
+}  // namespace urma::apps::perf
