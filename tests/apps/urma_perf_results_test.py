@@ -118,4 +118,51 @@ def test_files_that_cannot_be_written():
     assert run("--self", "write_lat", "--plot", "/nonexistent/x").stdout == ""
 
 
+def test_schema():
+    """Each object that urma_perf prints is as docs/urma_perf.schema.json says, and the document
+    describes each field."""
+    try:
+        import jsonschema
+    except ImportError:
+        print("(skipped: install python3-jsonschema)")
+        return
+    schema = json.loads(pathlib.Path(sys.argv[2], "docs/urma_perf.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+
+    def check(kind, text):
+        one = {**schema, "anyOf": [{"$ref": f"#/$defs/{kind}"}]}
+        jsonschema.Draft202012Validator(one).validate(json.loads(text))
+
+    short = ("--count", "100", "--rounds", "1")
+    for arguments in (("--self", "write_bw", "--size", "8,4K", "--limit", *short),
+                      ("--self", "lane_read_lat", *short),
+                      ("--self", "write_lat", "--rate", "10K", *short),
+                      ("--self", "send_lat", "--profile", *short),
+                      ("--self", "write_lat", "--device", "paths():udp:+udp:", *short),
+                      ("--self", "atomic_lat", "--device", "fault(loss=5%,seed=7):udp:", *short),
+                      ("--self", "write_bw", "--bidirectional", "--count", "100"),
+                      ("--self", "send_bw", "--pattern", "incast", "--size", "64", "--count",
+                       "100")):
+        done = run(*arguments, "--json")
+        assert done.returncode == 0, (arguments, done)
+        check("run", done.stdout)
+    for line in run("--self", "write_lat", "--size", "8,64", *short,
+                    "--json-stream").stdout.splitlines():
+        assert "schema" in json.loads(line), line
+        check("result", line)
+    check("registration", run("reg", "--self", "--size", "4K", "--seconds", "0.05",
+                              "--json").stdout)
+    check("selftest", run("--selftest", "--device", "cxl:", "--json").stdout)
+    check("ping", run("--ping", "127.77.77.77", "--count", "1", "--json").stdout)
+    # A field that is not described, or of another type, is found.
+    whole = json.loads(run("--self", "write_lat", *short, "--json").stdout)
+    for wrong in ({"new": 1}, {"p50_us": "5"}):
+        whole["results"][0].update(wrong)
+        try:
+            check("run", json.dumps(whole))
+        except jsonschema.ValidationError:
+            continue
+        raise AssertionError(f"the schema accepts {wrong}")
+
+
 run_tests(globals())
