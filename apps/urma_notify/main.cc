@@ -9,6 +9,7 @@
 #include "apps/common/program.h"
 #include "apps/common/server_threads.h"
 #include "apps/urma_notify/delivery.h"
+#include "apps/urma_notify/demo.h"
 #include "apps/urma_notify/items.h"
 #include "apps/urma_notify/lines.h"
 #include "apps/urma_notify/options.h"
@@ -83,6 +84,7 @@ Exit send(const Options& options) {
 }
 
 Exit run(const Options& options) {
+  if (options.mode == Options::Mode::demo) return demo(options);
   return options.mode == Options::Mode::serve ? serve(options) : send(options);
 }
 

@@ -30,6 +30,7 @@ constexpr std::string_view screen =
   --patience S      send: wait S seconds for a receiver that is lost during the transfer, or for
                     another sender of that name to end         (10)
   --json            send: print what came of each file, at each receiver, as JSON
+  --demo            show, slowly, works that two processes have just done; --speed N: N times faster
   --version
 
 Either side may start first: send waits 2 s for a receiver that has not started yet.
@@ -77,6 +78,14 @@ void check_sending(const Options& options) {
   }
 }
 
+void check_demo(bool demo, bool words, const apps::CommandLine& line) {
+  const auto other = line.first_given(
+      {"--to", "--device", "--as", "--replace", "--json", "--rate", "--patience", "--speaks"});
+  if (demo && !words && !other) return;
+  usage(
+      "--demo and --speed belong together, and to nothing else. Fix: urma_notify --demo --speed 2");
+}
+
 }  // namespace
 
 std::string help() { return std::string(screen); }
@@ -108,11 +117,19 @@ Options parse_options(int count, char** arguments) {
   line.text("--as", options.name);
   line.flag("--replace", options.replace);
   line.flag("--json", options.json);
+  bool demo = false;
+  line.flag("--demo", demo);
+  line.value("--speed", options.speed, apps::WholeNumber{1, 100});
   line.value("--rate", options.bytes_per_second, apps::Bytes{uint64_t{1} << 40});
   line.value("--patience", options.patience_seconds, apps::WholeNumber{1, 86400});
   line.value("--speaks", options.speaks, apps::WholeNumber{1, INT32_MAX});
   if (const Asked asked = line.parse(count, arguments); asked != Asked::nothing) {
     options.mode = asked == Asked::help ? Options::Mode::help : Options::Mode::version;
+    return options;
+  }
+  if (demo || line.given("--speed")) {
+    check_demo(demo, !words.empty(), line);
+    options.mode = Options::Mode::demo;
     return options;
   }
   const std::string what = words.empty() ? "" : words.front();

@@ -11,13 +11,14 @@ namespace urma::apps::notify {
 
 // The checked command line.
 struct Options {
-  enum class Mode : uint8_t { help, version, serve, send };
+  enum class Mode : uint8_t { help, version, serve, send, demo };
 
   Mode mode = Mode::help;
   std::vector<std::string> paths;                  // serve: the folder; send: files, folders, "-"
   std::vector<std::string> hosts = {"localhost"};  // send: at least one
   bool named_hosts = false;                        // send: by --to
   bool json = false;
+  uint64_t speed = 1;                // demo: how much faster than usual
   std::string name;                  // the name at the receiver
   std::vector<std::string> devices;  // empty if the user named none: then the program chooses
   bool replace = false;

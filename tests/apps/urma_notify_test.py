@@ -7,6 +7,7 @@ import os
 import pathlib
 import pty
 import random
+import re
 import resource
 import shutil
 import signal
@@ -461,6 +462,56 @@ def test_full_outputs():
         assert server.seen() == ["json"]
 
 
+def test_demo():
+    """The lines without a terminal are those of a recording: each work is posted, and then
+    its immediate arrives and it completes."""
+    before = set(os.listdir("/tmp"))
+    done = subprocess.run([PROGRAM, "--demo"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stderr == "" and "\x1b" not in done.stdout, done
+    lines = done.stdout.splitlines()
+    times = [float(line.split(" us ")[0]) for line in lines[1:-1]]
+    assert times == sorted(times) and len(times) > 40, done.stdout
+    for work in range(1, 9):
+        order = [next(i for i, line in enumerate(lines) if text in line) for text in (
+            f"posts write {work} with",
+            f"polls immediate {work}; its memory has \"text {work} of 8",
+            f"polls the completion of write {work};")]
+        # The receiver's device answers before its application polls, so either may come first.
+        assert order[0] < min(order[1:]), done.stdout
+    assert "Write_imm, PSN" in done.stdout and "TAACK, PSN" in done.stdout, done.stdout
+    assert "8 writes, 8 immediates and 8 completions" in lines[-1], lines[-1]
+    held = [int(line.rsplit(" ", 1)[1]) for line in lines if "berths held" in line]
+    assert min(held) == 0 and max(held) == 3, held
+    ours, theirs = pty.openpty()
+    shown = b""
+    process = subprocess.Popen([PROGRAM, "--demo", "--speed", "100"], stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    try:
+        while some := os.read(ours, 65536):
+            shown += some
+    except OSError:  # the program has ended
+        pass
+    os.close(ours)
+    assert process.wait(timeout=60) == 0
+    begin, end_ = shown.index(b"\x1b[?1049h"), shown.index(b"\x1b[?1049l")
+    assert begin == 0 and b"\x1b[?25h" in shown[end_ - 10:end_], shown
+    screens = shown[:end_].decode().split("\x1b[H")[1:]
+    for screen in screens:
+        rows = re.sub(r"\x1b\[[KJ]", "", screen).split("\r\n")
+        assert len(rows) <= 24 and max(map(len, rows)) <= 80, screen
+    assert any("[1]" in one for one in screens) and any("-( " in one for one in screens)
+    # Ctrl-C restores the terminal.
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([PROGRAM, "--demo"], stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    os.read(ours, 10)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) == 130
+    assert b"\x1b[?1049l" in shown_on(ours)
+    assert not [one for one in set(os.listdir("/tmp")) - before if one.startswith("urma_notify-")]
+
+
 def test_file_systems_that_cannot_rename_to_vacant_names():
     """Some file systems return EINVAL for such a rename, after all data was sent. The test is
     skipped with a sanitizer that must be loaded first."""
@@ -584,6 +635,8 @@ def test_errors_have_codes_and_cures():
                             (2, ["send", file, missing, "--to", ADDRESS, "--as", "x"]),
                             (1, ["send", file, missing, "--to", ADDRESS]),
                             (2, ["serve", FOLDER, "--json"]),
+                            (2, ["--demo", "send"]), (2, ["--speed", "2"]),
+                            (2, ["--demo", "--speed", "0"]), (2, ["--demo", "--json"]),
                             (2, ["send"]),
                             (2, []),
                             (2, ["take", file]),
