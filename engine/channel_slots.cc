@@ -15,6 +15,7 @@ using transport::ChannelView;
 
 constexpr uint32_t most_rows_of_any = 4096;
 constexpr uint32_t most_row_bytes = 4096;
+constexpr uint32_t least_row_bytes = 56;  // without values; bounds the memory that a page can cost
 
 struct SlotStart {
   uint32_t checksum;  // of what follows, up to the last row
@@ -37,6 +38,7 @@ enum Value : size_t {
   retransmitted,
   spurious,
   not_ready,
+  acknowledged_bytes,
   values
 };
 
@@ -52,7 +54,7 @@ struct Row {
   std::array<char, 16> congestion;
   std::array<uint64_t, values> value;
 };
-static_assert(sizeof(Row) == 152);
+static_assert(sizeof(Row) == 160);
 
 size_t bytes_of(uint32_t rows, uint32_t row_bytes) {
   return sizeof(SlotStart) + size_t{rows} * row_bytes;
@@ -94,6 +96,47 @@ Row row_of(const ChannelView& view) {
   row.value[not_ready] = view.not_ready;
   return row;
 }
+
+// Returns whether both rows are about the same path to the same peer.
+bool same_path(const Row& a, const Row& b) {
+  return a.to == b.to && a.from == b.from && a.to_port == b.to_port && a.from_port == b.from_port &&
+         a.path == b.path;
+}
+
+// The rows of the previous report.
+class RowsBefore {
+ public:
+  // `slot`: where that report is, whole or not yet written.
+  explicit RowsBefore(std::span<const std::byte> slot) : slot_(slot) {
+    SlotStart start;
+    std::memcpy(&start, slot.data(), sizeof start);
+    count_ = std::min(start.rows, ChannelSlots::most_rows);
+  }
+
+  // Returns the count of acknowledged bytes of the path that is at `place` of this report. The
+  // channel has the count modulo 2^32: `count`. A channel is usually at the same place as before.
+  uint64_t continued(const Row& row, uint32_t place, uint64_t count) const {
+    if (count == ChannelView::unknown) return count;
+    Row before = at(place);
+    for (uint32_t i = 0; i < count_ && !same_path(before, row); ++i) before = at(i);
+    const uint64_t total = before.value[acknowledged_bytes];
+    // A younger channel to the same peer begins anew.
+    const bool same = same_path(before, row) && before.value[age] <= row.value[age];
+    if (!same || total == ChannelView::unknown) return count;
+    return total + static_cast<uint32_t>(count - total);
+  }
+
+ private:
+  Row at(uint32_t place) const {
+    Row row{};
+    if (place >= count_) return row;
+    std::memcpy(static_cast<void*>(&row), slot_.data() + bytes_of(place, sizeof row), sizeof row);
+    return row;
+  }
+
+  std::span<const std::byte> slot_;
+  uint32_t count_ = 0;
+};
 
 std::string text_in(const std::array<char, 16>& field) {
   std::string out(field.begin(), std::find(field.begin(), field.end(), '\0'));
@@ -165,7 +208,8 @@ ObservedChannel channel_in(const Row& row, const ObservedDevice& device) {
           .lost = number_in(row.value[lost]),
           .retransmitted = number_in(row.value[retransmitted]),
           .spurious = number_in(row.value[spurious]),
-          .not_ready = number_in(row.value[not_ready])};
+          .not_ready = number_in(row.value[not_ready]),
+          .acknowledged_bytes = number_in(row.value[acknowledged_bytes])};
 }
 
 }  // namespace
@@ -183,11 +227,11 @@ std::span<std::byte> ChannelSlots::fill(std::span<std::byte> slots, uint64_t rep
   const auto slot = slots.subspan(reports % 2 * (bytes() / 2), bytes_of(count, sizeof(Row)));
   SlotStart start{.checksum = 0, .rows = count, .reports = reports, .more = more};
   std::memcpy(slot.data(), &start, sizeof start);
-  std::byte* at = slot.data() + sizeof start;
-  for (const ChannelView& view : rows) {
-    const Row row = row_of(view);
-    std::memcpy(at, &row, sizeof row);
-    at += sizeof row;
+  const RowsBefore before(slots.subspan((reports + 1) % 2 * (bytes() / 2), bytes() / 2));
+  for (uint32_t i = 0; i < count; ++i) {
+    Row row = row_of(rows[i]);
+    row.value[acknowledged_bytes] = before.continued(row, i, rows[i].acknowledged_bytes);
+    std::memcpy(slot.data() + bytes_of(i, sizeof row), &row, sizeof row);
   }
   start.checksum = slot_checksum(slot);
   std::memcpy(slot.data(), &start.checksum, sizeof start.checksum);
@@ -196,12 +240,14 @@ std::span<std::byte> ChannelSlots::fill(std::span<std::byte> slots, uint64_t rep
 
 bool ChannelSlots::read_format(std::string_view text) {
   const size_t tab = std::min(text.find('\t'), text.size());
-  const auto read = [](std::string_view part, uint32_t most, uint32_t& out) {
+  const auto read = [](std::string_view part, uint32_t least, uint32_t most, uint32_t& out) {
     const auto [end, failure] = std::from_chars(part.data(), part.data() + part.size(), out);
-    return failure == std::errc{} && end == part.data() + part.size() && out > 0 && out <= most;
+    return failure == std::errc{} && end == part.data() + part.size() && out >= least &&
+           out <= most;
   };
-  return read(text.substr(0, tab), most_rows_of_any, rows_) &&
-         read(text.substr(std::min(tab + 1, text.size())), most_row_bytes, row_bytes_);
+  return read(text.substr(0, tab), 1, most_rows_of_any, rows_) &&
+         read(text.substr(std::min(tab + 1, text.size())), least_row_bytes, most_row_bytes,
+              row_bytes_);
 }
 
 size_t ChannelSlots::slot_bytes() const { return rows_ == 0 ? 0 : bytes_of(rows_, row_bytes_); }

@@ -98,16 +98,25 @@ Result<void> OwnDirectory::make() const {
 }
 
 std::vector<std::string> entries_of(const std::string& directory) {
+  const OwnedDescriptor opened(
+      above_standard(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+  return entries_in(opened, SIZE_MAX);
+}
+
+std::vector<std::string> entries_in(const OwnedDescriptor& directory, size_t most) {
   std::vector<std::string> out;
+  // closedir() closes the descriptor that it reads, so that one is another.
   const int descriptor =
-      above_standard(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      above_standard(::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (descriptor < 0) return out;
   const std::unique_ptr<DIR, int (*)(DIR*)> opened(fdopendir(descriptor), closedir);
   if (opened == nullptr) {
     close(descriptor);
     return out;
   }
-  while (const dirent* entry = readdir(opened.get())) {
+  while (out.size() < most) {
+    const dirent* const entry = readdir(opened.get());
+    if (entry == nullptr) break;
     if (entry->d_name[0] != '.') out.emplace_back(entry->d_name);
   }
   return out;

@@ -68,8 +68,9 @@ struct OwnDirectory {
   Result<void> make() const;
 };
 
-// Returns the names of the files in a directory, except those that begin with a dot. The result is
-// empty if the directory cannot be read.
+// Returns the names of the files in a directory, except those that begin with a dot, and at most
+// `most`. The result is empty if the directory cannot be read.
 std::vector<std::string> entries_of(const std::string& directory);
+std::vector<std::string> entries_in(const OwnedDescriptor& directory, size_t most);
 
 }  // namespace urma::engine

@@ -147,34 +147,44 @@ void StatsFiles::sweep() const {
 Result<Observed> StatsFiles::look() const {
   if (auto trusted = directory_.trust(); !trusted) return trusted.error();
   Observed out;
-  for (const std::string& name : entries_of(directory_.path)) look_at(name, out);
-  std::sort(out.devices.begin(), out.devices.end(),
+  for (const std::string& name : entries_of(directory_.path)) {
+    const std::string path = directory_.path + "/" + name;
+    const OwnedDescriptor file = open_to_look(path);
+    if (!add_page(file, path, geteuid(), out)) unlink(path.c_str());
+  }
+  sort_devices(out);
+  return out;
+}
+
+void sort_devices(Observed& seen) {
+  std::sort(seen.devices.begin(), seen.devices.end(),
             [](const ObservedDevice& a, const ObservedDevice& b) {
               return std::tie(a.process_started, a.pid, a.opened, a.device, a.endpoint) <
                      std::tie(b.process_started, b.pid, b.opened, b.device, b.endpoint);
             });
-  return out;
 }
 
-void StatsFiles::look_at(const std::string& name, Observed& out) const {
-  const std::string path = directory_.path + "/" + name;
+bool add_page(const OwnedDescriptor& file, const std::string& path, uint32_t owner, Observed& out) {
+  // Any text can be the name of a file.
   const auto skip = [&](std::string_view why) {
-    out.skipped.push_back(path + " " + std::string(why));
+    std::string where = path;
+    for (char& c : where) {
+      if (c < ' ' || c > '~') c = '?';
+    }
+    out.skipped.push_back(where + " " + std::string(why));
+    return true;
   };
-  const OwnedDescriptor file = open_to_look(path);
   if (file.get() < 0) {
-    if (errno == ENOENT) return;  // closed meanwhile
+    if (errno == ENOENT) return true;  // closed meanwhile
     return skip(std::string("cannot be opened: ") + std::strerror(errno) + ". Fix: remove it");
   }
   struct stat info {};
   const bool regular = fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode);
-  if (!pid_in(name) || !regular) {
+  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+  if (!pid_in(name) || !regular || info.st_uid != owner) {
     return skip("is not a file with a device's counters. Fix: remove it");
   }
-  if (!held(file)) {
-    unlink(path.c_str());
-    return;
-  }
+  if (!held(file)) return false;
   // Both slots appear incomplete only to a reader that was stopped while it read.
   constexpr int attempts = 3;
   std::vector<std::byte> bytes(StatsPage::most_bytes);
@@ -182,9 +192,14 @@ void StatsFiles::look_at(const std::string& name, Observed& out) const {
     const ssize_t got = pread(file.get(), bytes.data(), bytes.size(), 0);
     if (got < 0) return skip(std::string("cannot be read: ") + std::strerror(errno));
     auto page = StatsPage::parse(std::span(bytes).first(static_cast<size_t>(got)));
-    if (page) return out.devices.push_back(std::move(*page));
+    if (page) {
+      page->uid = owner;
+      out.devices.push_back(std::move(*page));
+      return true;
+    }
     if (page.status() != Status::would_block || left == 1) return skip(page.error().message);
   }
+  return true;
 }
 
 }  // namespace urma::engine

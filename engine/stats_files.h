@@ -49,11 +49,18 @@ class StatsFiles {
   Result<Observed> look() const;
 
  private:
-  void look_at(const std::string& name, Observed& out) const;
   void sweep() const;
 
   OwnDirectory directory_;
 };
+
+// Reads the page in this open file, and adds what it finds to `out`: a device, or that the page
+// cannot be read. `path`: where the file is, for errors. Returns false if the file is stale.
+// `owner`: the user to which the file must belong, of which no other program could write the page.
+bool add_page(const OwnedDescriptor& file, const std::string& path, uint32_t owner, Observed& out);
+
+// Sorts by process, then by age, the oldest first.
+void sort_devices(Observed& seen);
 
 // Returns the facts about this process that its pages show.
 ObservedDevice this_process();

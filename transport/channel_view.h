@@ -44,6 +44,9 @@ struct ChannelView {
   uint64_t retransmitted = unknown;
   uint64_t spurious = unknown;   // believed lost, and arrived
   uint64_t not_ready = unknown;  // times that the peer was not ready
+  // Bytes of data packets with headers, of each packet once, modulo 2^32, which keeps a channel
+  // small: the page adds up the progress between two reports.
+  uint64_t acknowledged_bytes = unknown;
 };
 
 }  // namespace urma::transport

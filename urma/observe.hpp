@@ -20,4 +20,12 @@ namespace urma {
 // directory), no_resources.
 URMA_API Result<Observed> observe_devices();
 
+// The same for the processes of all users that this process may look at: of all users for root, of
+// this user otherwise. The pages of other users are read as files that a hostile user wrote: no
+// link is followed, each file must belong to the user of its directory, sizes are bounded, and
+// nothing is removed. ObservedDevice::uid is what the kernel says; a process can lie about itself
+// in all else, also about its PID. At most 256 users and 512 devices of each are read; `skipped`
+// says if there are more.
+URMA_API Result<Observed> observe_all_devices();
+
 }  // namespace urma

@@ -128,7 +128,8 @@ class SentWindow {
   Psn first_;
   ChannelRoutes routes_;
   Psn highest_acknowledged_{};
-  uint64_t inflight_bytes_ = 0;  // of packets that are neither acknowledged nor lost
+  // The bytes of packets that are neither acknowledged nor lost: at most 65,535 packets of 8 KiB.
+  uint32_t inflight_bytes_ = 0;
   uint32_t lost_packets_ = 0;
 };
 

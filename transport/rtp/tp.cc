@@ -127,7 +127,8 @@ size_t Tp::view(std::span<ChannelView> out, Time now) const {
                     .unheard = now - last_heard_,
                     .retransmitted = retransmitted_,
                     .spurious = spurious_,
-                    .not_ready = not_ready_};
+                    .not_ready = not_ready_,
+                    .acknowledged_bytes = acknowledged_bytes_};
   if (routes().several()) return routes().view(whole, paths_, out);
   whole.rtt = rtt();
   if (timer_.rtt().least() > Duration{}) whole.least_rtt = timer_.rtt().least();
@@ -204,6 +205,7 @@ inline void Tp::apply(const ParsedAck& ack, Time now, PacketSink& sink) {
                 timer_.settle(news.answered, news.oldest_first_copy, mode_, pools().waits, now);
     last_progress_ = now;
     counters_.acknowledged_bytes += news.bytes;
+    acknowledged_bytes_ += static_cast<uint32_t>(news.bytes);
   } else {
     timer_.note_duplicate(pools().waits);
   }

@@ -149,7 +149,8 @@ class Tp final : public PacketChannel {
   [[no_unique_address]] Pulling pulling_;
   const Balance balance_;
   const uint8_t path_;
-  bool window_limited_ = false;  // a packet of the last burst had to wait for a window
+  bool window_limited_ = false;      // a packet of the last burst had to wait for a window
+  uint32_t acknowledged_bytes_ = 0;  // modulo 2^32, as ChannelView::acknowledged_bytes
   ReportsTaken reports_taken_;
   [[no_unique_address]] Pacer pacer_;
   uint8_t questions_due_ = 0;  // packets that leave although the window is full

@@ -45,6 +45,9 @@ struct ObservedChannel {
   std::optional<uint64_t> retransmitted;     // packets
   std::optional<uint64_t> spurious;          // packets that were believed lost and arrived
   std::optional<uint64_t> not_ready;         // times that the peer was not ready
+  // Bytes of data packets with their headers that the peer has acknowledged, each packet once,
+  // since the channel was made. Not set over a window of shared memory.
+  std::optional<uint64_t> acknowledged_bytes;
 };
 
 // The channels of an observed device.
@@ -53,11 +56,12 @@ struct ObservedChannels {
   uint64_t more = 0;                   // channels beyond the 64 rows of a page
 };
 
-// An open device of any process of this user. Texts contain only printable ASCII, whatever that
-// process wrote.
+// An open device of any process of this user, or of another one (observe_all_devices). Texts
+// contain only printable ASCII, whatever that process wrote.
 struct ObservedDevice {
-  uint64_t pid = 0;                     // in the PID namespace of that process (its container)
-  std::string process;                  // the name of its program
+  uint32_t uid = 0;     // the user of that process, from the kernel; all else is from the process
+  uint64_t pid = 0;     // in the PID namespace of that process (its container)
+  std::string process;  // the name of its program
   int64_t process_started = 0;          // seconds since 1970
   int64_t opened = 0;                   // seconds since 1970
   std::string device;                   // the device string

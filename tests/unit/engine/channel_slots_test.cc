@@ -35,7 +35,8 @@ ChannelView channel_view(uint8_t number) {
           .lost = base + 9,
           .retransmitted = base + 10,
           .spurious = base + 11,
-          .not_ready = base + 12};
+          .not_ready = base + 12,
+          .acknowledged_bytes = base + 13};
 }
 
 // The page of a device, as its process writes it.
@@ -85,6 +86,7 @@ TEST_CASE("a page has a row for each channel, with all that its process knows") 
     CHECK(one.retransmitted == static_cast<uint64_t>(base + 10));
     CHECK(one.spurious == static_cast<uint64_t>(base + 11));
     CHECK(one.not_ready == static_cast<uint64_t>(base + 12));
+    CHECK(one.acknowledged_bytes == static_cast<uint64_t>(base + 13));
   }
 }
 
@@ -99,6 +101,7 @@ TEST_CASE("values that are not known are not set") {
   CHECK_FALSE((one.rtt || one.least_rtt || one.age || one.unheard));
   CHECK_FALSE((one.window_bytes || one.inflight_bytes || one.bytes_per_second));
   CHECK_FALSE((one.sent || one.lost || one.retransmitted || one.spurious || one.not_ready));
+  CHECK_FALSE(one.acknowledged_bytes);
 }
 
 TEST_CASE("a channel says why its congestion control is not the one that was asked for") {
@@ -122,6 +125,26 @@ TEST_CASE("a channel says why its congestion control is not the one that was ask
   CHECK(device.congestion == "caqm_w");
   CHECK(device.congestion_used == "ldcp");
   CHECK(device.congestion_why == "caqm_w needs switches");
+}
+
+TEST_CASE("a page continues the count of acknowledged bytes, which channels have modulo 2^32") {
+  constexpr uint64_t round = uint64_t{1} << 32;
+  ChannelsPage page;
+  ChannelView rows[] = {channel_view(2), channel_view(3)};
+  const auto counts = [&](uint64_t first, uint64_t second) {
+    rows[0].acknowledged_bytes = first;
+    rows[1].acknowledged_bytes = second;
+    page.write(rows);
+    const auto seen = page.read().shown;
+    return std::pair(*seen.at(0).acknowledged_bytes, *seen.at(1).acknowledged_bytes);
+  };
+  CHECK(counts(100, round - 10) == std::pair<uint64_t, uint64_t>(100, round - 10));
+  CHECK(counts(50, 5) == std::pair<uint64_t, uint64_t>(round + 50, round + 5));
+  std::swap(rows[0], rows[1]);
+  CHECK(counts(7, 60) == std::pair<uint64_t, uint64_t>(round + 7, round + 60));
+  // Another channel to the same peer.
+  rows[0].age = Duration(1);
+  CHECK(counts(3, 61) == std::pair<uint64_t, uint64_t>(3, round + 61));
 }
 
 TEST_CASE("a page says how many channels it has no room for") {
@@ -165,7 +188,7 @@ TEST_CASE("channels of other versions are read as far as both versions know them
   ChannelSlots known;
   REQUIRE(known.read_format(ChannelSlots::format()));
   CHECK(known.total_bytes() == ChannelSlots::bytes());
-  CHECK(known.parse(slots, {})->shown.at(0).not_ready == 2012);
+  CHECK(known.parse(slots, {})->shown.at(0).acknowledged_bytes == 2013);
 
   // Rows without the last value. The checksum covers one row, so it still has to match.
   const std::string format = ChannelSlots::format();

@@ -215,6 +215,8 @@ TEST_CASE("a channel counts what it sends again, and what was believed lost and 
   ends.sender.take(ends.receiver.acknowledge(ends.now), ends.now);
   CHECK(view_of(ends).spurious == 2);
   CHECK(view_of(ends).retransmitted == 1);
+  CHECK(view_of(ends).acknowledged_bytes == ends.sender.counters.acknowledged_bytes);
+  CHECK(view_of(ends).acknowledged_bytes >= 8 * 100);
   CHECK(ends.sender.tp.idle());
 }
 
