@@ -43,18 +43,30 @@ std::string span(int64_t seconds) {
   return fmt::format("{} d", seconds / 86'400);
 }
 
+std::string short_span(int64_t seconds) {
+  std::string out = span(seconds);
+  std::erase(out, ' ');
+  return out;
+}
+
 size_t width_of(const std::vector<Strip>& strips) {
   size_t all = strips.empty() ? 0 : strips.size() - 1;
   for (const Strip& strip : strips) all += strip.width;
   return all;
 }
 
+std::string title_line(const std::vector<Strip>& strips) {
+  return line_of(strips, [](const Strip& strip) { return strip.title; });
+}
+
+std::string row_line(const std::vector<Strip>& strips, size_t row) {
+  return line_of(strips, [row](const Strip& strip) { return strip.cells[row]; });
+}
+
 std::string lines_of(const std::vector<Strip>& strips) {
-  std::string out = line_of(strips, [](const Strip& strip) { return strip.title; });
+  std::string out = title_line(strips);
   const size_t rows = strips.empty() ? 0 : strips.front().cells.size();
-  for (size_t i = 0; i < rows; ++i) {
-    out += line_of(strips, [i](const Strip& strip) { return strip.cells[i]; });
-  }
+  for (size_t i = 0; i < rows; ++i) out += row_line(strips, i);
   return out;
 }
 

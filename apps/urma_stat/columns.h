@@ -19,6 +19,9 @@ struct Strip {
 
 // Returns how wide the table is.
 size_t width_of(const std::vector<Strip>& strips);
+// Returns the line of titles, or the line of one row.
+std::string title_line(const std::vector<Strip>& strips);
+std::string row_line(const std::vector<Strip>& strips, size_t row);
 // Returns the titles, and a line for each row.
 std::string lines_of(const std::vector<Strip>& strips);
 
@@ -28,5 +31,7 @@ std::string short_number(double value);
 std::string shown(std::optional<double> value);
 // Returns a time in its largest unit: "45 s", "12 min", "3 h", "5 d".
 std::string span(int64_t seconds);
+// The same for narrow columns: "45s", "12min", "3h", "5d".
+std::string short_span(int64_t seconds);
 
 }  // namespace urma::apps::stat

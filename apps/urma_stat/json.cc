@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/urma_stat/peers.h"
+#include "apps/urma_stat/users.h"
 
 namespace urma::apps::stat {
 namespace {
@@ -27,6 +28,8 @@ json device_json(const Row& row, bool rates) {
     metrics[metric.name] = std::move(one);
   }
   return {{"pid", device.pid},
+          {"uid", device.uid},
+          {"user", user_name(device.uid)},
           {"process", device.process},
           {"process_started", device.process_started},
           {"opened", device.opened},

@@ -16,6 +16,9 @@ struct Row {
   // rate.
   std::vector<std::optional<double>> rates;
   std::optional<double> age_seconds;  // of the values; empty if the device has not reported yet
+  // How many bytes the peer of each shown channel acknowledged per second: since the previous look,
+  // or in the first look since the channel was made. Empty if not known.
+  std::vector<std::optional<double>> channel_rates;
 
   // Returns nothing if the device's version has no such metric, or if its rate is not known.
   std::optional<double> value(std::string_view metric) const;
@@ -32,8 +35,10 @@ struct Look {
 // Looks at the devices of one process or of all, and remembers the previous look for the rates.
 class Watcher {
  public:
-  // `process` is a number or a name. Empty means all processes.
-  explicit Watcher(std::string process) : process_(std::move(process)) {}
+  // `process` is a number or a name. Empty means all processes. `user`: of one user only; without
+  // it, of all whose devices this process may see.
+  explicit Watcher(std::string process, std::optional<uint32_t> user = {})
+      : process_(std::move(process)), user_(user) {}
 
   Look look();
 
@@ -42,6 +47,7 @@ class Watcher {
   Row row(ObservedDevice device, double seconds) const;
 
   std::string process_;
+  std::optional<uint32_t> user_;
   std::map<std::string, ObservedDevice> before_;
   Time looked_at_{};
 };

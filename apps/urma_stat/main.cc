@@ -40,8 +40,8 @@ class Complaints {
 };
 
 Failure no_device_of(const std::string& process) {
-  return {Exit::error, fmt::format("no process {} of this user has an open device here. Fix: run "
-                                   "urma_stat, which lists the processes that have one",
+  return {Exit::error, fmt::format("no process {} has an open device here. Fix: run urma_stat, "
+                                   "which lists the processes that have one",
                                    process)};
 }
 
@@ -49,22 +49,28 @@ std::string text_of(const Options& options, const Look& look, std::optional<size
   const bool rates = options.watch.has_value();
   if (options.json) return look_json(look, options.watch);
   if (options.prometheus) return prometheus_text(look);
-  if (options.peers) return peers_table(look, room);
-  return options.process.empty() ? table(look, rates, room) : details(look, rates);
+  if (options.peers) return peers_table(look, {.room = room, .all = options.all});
+  return options.process.empty() ? table(look, rates, room) : details(look, rates, options.all);
+}
+
+// Returns the width of the table; no limit without a terminal.
+std::optional<size_t> room_in(const Options& options, const Output& output) {
+  const bool limited = output.terminal() && !options.wide;
+  return limited ? std::optional(output.columns()) : std::nullopt;
 }
 
 Exit show_once(const Options& options, Output& output) {
-  Watcher watcher(options.process);
+  Watcher watcher(options.process, options.user);
   Complaints complaints;
   const Look look = watcher.look();
   complaints.say(look);
   if (look.rows.empty() && !options.process.empty()) throw no_device_of(options.process);
-  output.write(text_of(options, look));
+  output.write(text_of(options, look, room_in(options, output)));
   return Exit::ok;
 }
 
 Exit watch(const Options& options, Output& output) {
-  Watcher watcher(options.process);
+  Watcher watcher(options.process, options.user);
   Complaints complaints;
   // Rates are known from the second look on.
   if (watcher.look().rows.empty() && !options.process.empty()) throw no_device_of(options.process);
@@ -79,8 +85,7 @@ Exit watch(const Options& options, Output& output) {
           fmt::format("urma_stat: process {} has closed its device, or ended", options.process));
       return Exit::ok;
     }
-    std::string text =
-        text_of(options, look, redraws ? std::optional(output.columns()) : std::nullopt);
+    std::string text = text_of(options, look, room_in(options, output));
     if (options.json) {
       output.write(text);
     } else if (redraws) {
@@ -96,7 +101,7 @@ Exit watch(const Options& options, Output& output) {
 
 Exit serve(const Options& options, Output& output) {
   Exporter exporter(*options.listen);
-  Watcher watcher(options.process);
+  Watcher watcher(options.process, options.user);
   Complaints complaints;
   output.write(fmt::format("http://{}/metrics\n", to_string(*options.listen)));
   exporter.run([&] {

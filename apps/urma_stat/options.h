@@ -17,7 +17,10 @@ struct Options {
   std::string process;          // the number or the name of a process; empty means all
   std::optional<double> watch;  // seconds between two looks
   std::optional<uint64_t> count;
-  bool peers = false;  // show channels instead of counters
+  std::optional<uint32_t> user;  // whose devices; by default of all users that may be seen
+  bool peers = false;            // show channels instead of counters
+  bool all = false;              // also what is 0 or idle
+  bool wide = false;             // all columns
   bool json = false;
   bool prometheus = false;
   std::optional<Endpoint> listen;  // answer requests for --prometheus there, instead of printing
@@ -28,5 +31,9 @@ Options parse_options(int count, char** arguments);
 
 // Returns one screen of help.
 std::string help();
+
+// The same for urma_top.
+Options parse_top_options(int count, char** arguments);
+std::string top_help();
 
 }  // namespace urma::apps::stat

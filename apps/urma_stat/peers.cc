@@ -7,6 +7,7 @@
 #include <map>
 
 #include "apps/urma_stat/columns.h"
+#include "apps/urma_stat/users.h"
 
 namespace urma::apps::stat {
 namespace {
@@ -22,29 +23,54 @@ std::optional<Duration> until_now(std::optional<Duration> time, const Row& row) 
          std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*row.age_seconds));
 }
 
-// "850 ns", "12.3 us", "1.20 ms".
+// "850ns", "12.3us", "1.20ms".
 std::string short_time(std::optional<Duration> time) {
   if (!time) return "-";
   const auto ns = static_cast<double>(time->count());
-  if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
+  if (ns < 1e3) return fmt::format("{:.0f}ns", ns);
   const auto [scale, unit] = ns < 1e6   ? std::pair(1e3, "us")
                              : ns < 1e9 ? std::pair(1e6, "ms")
                                         : std::pair(1e9, "s");
   const double value = ns / scale;
-  return fmt::format("{:.{}f} {}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, unit);
+  return fmt::format("{:.{}f}{}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, unit);
 }
 
 struct Line {
   const Row& row;
   const ObservedChannel& channel;
+  std::optional<double> rate;
 };
 
-std::vector<Line> lines_in(const Look& look) {
-  std::vector<Line> out;
+// A channel is idle if it is up, none of its figures differs from 0, and its peer has sent no
+// packet for a while.
+bool idle(const Line& line) {
+  constexpr Duration a_while = std::chrono::seconds(5);
+  const ObservedChannel& one = line.channel;
+  for (const auto& count :
+       {one.inflight_bytes, one.lost, one.retransmitted, one.spurious, one.not_ready}) {
+    if (count.value_or(0) != 0) return false;
+  }
+  return one.state == "up" && line.rate.value_or(0) <= 0 &&
+         until_now(one.unheard, line.row).value_or(Duration{}) > a_while;
+}
+
+struct Lines {
+  std::vector<Line> shown;
+  size_t idle = 0;  // not shown
+};
+
+Lines lines_in(const Look& look, const PeersShown& how) {
+  Lines out;
   for (const Row& row : look.rows) {
     if (!row.device.channels) continue;
-    for (const ObservedChannel& channel : row.device.channels->shown) {
-      out.push_back({row, channel});
+    const std::vector<ObservedChannel>& channels = row.device.channels->shown;
+    for (size_t i = 0; i < channels.size(); ++i) {
+      const Line line{row, channels[i], row.channel_rates[i]};
+      if (!how.all && idle(line)) {
+        ++out.idle;
+      } else {
+        out.shown.push_back(line);
+      }
     }
   }
   return out;
@@ -60,10 +86,10 @@ class Table {
     bool any = false;
     for (const Line& line : lines_) {
       strip.cells.push_back(of(line));
-      strip.width = std::max(strip.width, strip.cells.back().size());
       any = any || (strip.cells.back() != "-" && !strip.cells.back().empty());
     }
     if (any) strips_.push_back(std::move(strip));
+    if (any) fit(strips_.back());
   }
   void add(std::string_view title, Number number) {
     add(title, false, [number](const Line& line) {
@@ -75,24 +101,68 @@ class Table {
     add(title, false, [time](const Line& line) { return short_time(line.channel.*time); });
   }
 
-  // Removes columns, the least important ones first. Returns a line about them.
+  // Makes the table as wide as the room, in steps, the least important columns last. Returns a line
+  // about the columns that were removed.
   std::string narrow(size_t room) {
+    if (width_of(strips_) <= room) return "";
+    shorten();
     std::string without;
     for (const std::string_view name :
-         {"unheard", "least rtt", "sent", "from", "age", "device", "rtt", "in flight", "path"}) {
+         {"unheard", "pace", "sent", "cc", "from", "age", "least rtt", "lost", "in flight", "rtt",
+          "window", "path", "spurious", "rnr"}) {
       if (width_of(strips_) <= room) break;
-      if (std::erase_if(strips_, [&](const Strip& strip) { return strip.name == name; }) == 0) {
-        continue;
-      }
-      without += fmt::format("{}{}", without.empty() ? "" : ", ", name);
+      if (remove(name)) without += fmt::format("{}{}", without.empty() ? "" : ", ", name);
     }
     return without.empty() ? "" : "too narrow for: " + without + "\n";
   }
-  const std::vector<Strip>& strips() const { return strips_; }
+
+  std::string text() const {
+    if (!headed_) return lines_of(strips_);
+    std::string out = title_line(strips_);
+    for (size_t i = 0; i < lines_.size(); ++i) {
+      if (i == 0 || &lines_[i].row != &lines_[i - 1].row) out += heading(lines_[i].row);
+      out += row_line(strips_, i);
+    }
+    return out;
+  }
 
  private:
+  static void fit(Strip& strip) {
+    strip.width = strip.title.size();
+    for (const std::string& cell : strip.cells) strip.width = std::max(strip.width, cell.size());
+  }
+  bool remove(std::string_view name) {
+    return std::erase_if(strips_, [&](const Strip& strip) { return strip.name == name; }) > 0;
+  }
+
+  // Writes the process above its channels instead of beside each of them, shortens titles, and
+  // leaves out the port that peers usually have.
+  void shorten() {
+    headed_ = true;
+    for (const char* const name : {"pid", "user", "process", "device"}) remove(name);
+    constexpr std::pair<std::string_view, std::string_view> titles[] = {
+        {"in flight", "flight"}, {"least rtt", "least"}, {"spurious", "spur"}};
+    const std::string port = fmt::format(":{}", ub_port);
+    for (Strip& strip : strips_) {
+      for (const auto& [from, to] : titles) {
+        if (strip.name == from) strip.title = to;
+      }
+      for (std::string& cell : strip.cells) {
+        if (strip.name == "peer" && cell.ends_with(port)) cell.resize(cell.size() - port.size());
+      }
+      fit(strip);
+    }
+  }
+  static std::string heading(const Row& row) {
+    const std::string user =
+        is_of_another_user(row) ? " of " + user_name(row.device.uid) : std::string();
+    return fmt::format("{} {}{}, {}\n", row.device.pid, row.device.process, user,
+                       row.device.device.substr(0, 40));
+  }
+
   const std::vector<Line>& lines_;
   std::vector<Strip> strips_;
+  bool headed_ = false;
 };
 
 // Returns whether any channel has several paths.
@@ -100,11 +170,18 @@ bool several_paths(const std::vector<Line>& lines) {
   return std::ranges::any_of(lines, [](const Line& line) { return line.channel.path > 0; });
 }
 
+void add_process(Table& table, const std::vector<Line>& lines) {
+  table.add("pid", false, [](const Line& line) { return std::to_string(line.row.device.pid); });
+  if (std::ranges::any_of(lines, [](const Line& line) { return is_of_another_user(line.row); })) {
+    table.add("user", true, [](const Line& line) { return user_name(line.row.device.uid); });
+  }
+  table.add("device", true, [](const Line& line) { return line.row.device.device.substr(0, 24); });
+}
+
 Table table_of(const std::vector<Line>& lines) {
   Table table(lines);
   const bool paths = several_paths(lines);
-  table.add("pid", false, [](const Line& line) { return std::to_string(line.row.device.pid); });
-  table.add("device", true, [](const Line& line) { return line.row.device.device.substr(0, 24); });
+  add_process(table, lines);
   table.add("peer", true, [](const Line& line) { return line.channel.peer; });
   if (paths) {
     table.add("from", true, [](const Line& line) { return line.channel.from; });
@@ -114,9 +191,10 @@ Table table_of(const std::vector<Line>& lines) {
   table.add("cc", true, [](const Line& line) {
     return line.channel.congestion + (line.channel.why.empty() ? "" : "*");
   });
+  table.add("rate", false, [](const Line& line) { return shown(line.rate); });
   table.add("window", &ObservedChannel::window_bytes);
   table.add("in flight", &ObservedChannel::inflight_bytes);
-  table.add("B/s", &ObservedChannel::bytes_per_second);
+  table.add("pace", &ObservedChannel::bytes_per_second);
   table.add("rtt", &ObservedChannel::rtt);
   table.add("least rtt", &ObservedChannel::least_rtt);
   table.add("sent", &ObservedChannel::sent);
@@ -128,7 +206,7 @@ Table table_of(const std::vector<Line>& lines) {
             [](const Line& line) { return short_time(until_now(line.channel.unheard, line.row)); });
   table.add("age", false, [](const Line& line) {
     const auto age = until_now(line.channel.age, line.row);
-    return age ? span(std::chrono::duration_cast<std::chrono::seconds>(*age).count()) : "-";
+    return age ? short_span(std::chrono::duration_cast<std::chrono::seconds>(*age).count()) : "-";
   });
   return table;
 }
@@ -168,7 +246,7 @@ json maybe_seconds(std::optional<Duration> time) {
   return time ? json(std::chrono::duration<double>(*time).count()) : json(nullptr);
 }
 
-json channel_json(const Row& row, const ObservedChannel& channel) {
+json channel_json(const Row& row, const ObservedChannel& channel, std::optional<double> rate) {
   return {{"peer", channel.peer},
           {"from", channel.from},
           {"path", channel.path},
@@ -184,6 +262,8 @@ json channel_json(const Row& row, const ObservedChannel& channel) {
           {"least_rtt_seconds", maybe_seconds(channel.least_rtt)},
           {"sent", maybe_number(channel.sent)},
           {"lost", maybe_number(channel.lost)},
+          {"acknowledged_bytes", maybe_number(channel.acknowledged_bytes)},
+          {"acknowledged_bytes_per_second", rate ? json(*rate) : json(nullptr)},
           {"retransmitted", maybe_number(channel.retransmitted)},
           {"spurious", maybe_number(channel.spurious)},
           {"not_ready", maybe_number(channel.not_ready)},
@@ -193,19 +273,29 @@ json channel_json(const Row& row, const ObservedChannel& channel) {
 
 }  // namespace
 
-std::string peers_table(const Look& look, std::optional<size_t> room) {
-  const std::vector<Line> lines = lines_in(look);
-  if (lines.empty()) return "No device that is shown here has a channel.\n" + omissions(look);
-  Table table = table_of(lines);
-  const std::string note = room ? table.narrow(*room) : "";
-  return lines_of(table.strips()) + note + reasons(lines) + omissions(look);
+std::string peers_table(const Look& look, const PeersShown& how) {
+  const Lines lines = lines_in(look, how);
+  std::string more = omissions(look);
+  if (lines.idle > 0) {
+    const bool one = lines.idle == 1;
+    more = fmt::format("{} not shown, because {} idle; --all shows {}\n",
+                       one ? "1 row is" : fmt::format("{} rows are", lines.idle),
+                       one ? "it is" : "they are", one ? "it" : "them") +
+           more;
+  }
+  if (lines.shown.empty() && lines.idle > 0) return more;
+  if (lines.shown.empty()) return "No device that is shown here has a channel.\n" + more;
+  Table table = table_of(lines.shown);
+  const std::string note = how.room ? table.narrow(*how.room) : "";
+  return table.text() + note + reasons(lines.shown) + more;
 }
 
 json peers_json(const Row& row) {
   if (!row.device.channels) return nullptr;
   json out = json::array();
-  for (const ObservedChannel& channel : row.device.channels->shown) {
-    out.push_back(channel_json(row, channel));
+  const std::vector<ObservedChannel>& channels = row.device.channels->shown;
+  for (size_t i = 0; i < channels.size(); ++i) {
+    out.push_back(channel_json(row, channels[i], row.channel_rates[i]));
   }
   return out;
 }

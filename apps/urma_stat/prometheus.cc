@@ -5,6 +5,8 @@
 #include <map>
 #include <vector>
 
+#include "apps/urma_stat/users.h"
+
 namespace urma::apps::stat {
 namespace {
 
@@ -55,9 +57,9 @@ std::string label(std::string_view name, std::string_view value) {
 }
 
 std::string labels_of(const ObservedDevice& device) {
-  return fmt::format("{},{},{},{}", label("pid", std::to_string(device.pid)),
-                     label("process", device.process), label("device", device.device),
-                     label("endpoint", device.endpoint));
+  return fmt::format("{},{},{},{},{}", label("user", user_name(device.uid)),
+                     label("pid", std::to_string(device.pid)), label("process", device.process),
+                     label("device", device.device), label("endpoint", device.endpoint));
 }
 
 // The page of another process may contain anything.
@@ -110,6 +112,8 @@ void add_channel(Families& families, const ObservedDevice& device, const Observe
   channel.gauge("pace_bytes_per_second", "The pace, if packets are paced.", one.bytes_per_second);
   channel.counter("sent_packets", "Data packets sent on this path.", one.sent);
   channel.counter("lost_packets", "Data packets of this path that were believed lost.", one.lost);
+  channel.counter("acknowledged_bytes", "Bytes of data packets that the peer acknowledged.",
+                  one.acknowledged_bytes);
   channel.counter("retransmitted_packets", "Packets of the channel that were sent again.",
                   one.retransmitted);
   channel.counter("spurious_packets", "Packets that were believed lost and arrived.", one.spurious);
@@ -139,7 +143,7 @@ void add_device(Families& families, const Row& row) {
 
 std::string prometheus_text(const Look& look) {
   Families families;
-  families.add("urma_devices", "Open devices of this user.", false, "",
+  families.add("urma_devices", "Open devices that this exporter sees.", false, "",
                std::to_string(look.rows.size()));
   for (const Row& row : look.rows) add_device(families, row);
   return families.text();

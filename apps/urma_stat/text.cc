@@ -1,6 +1,7 @@
 #include "apps/urma_stat/text.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -8,6 +9,7 @@
 #include <span>
 
 #include "apps/urma_stat/columns.h"
+#include "apps/urma_stat/users.h"
 
 namespace urma::apps::stat {
 namespace {
@@ -22,14 +24,15 @@ struct Column {
 constexpr std::string_view works[] = {"works"};
 constexpr std::string_view done[] = {"completions"};
 constexpr std::string_view executed[] = {"executed"};
+constexpr std::string_view bytes[] = {"acknowledged_bytes", "copied_bytes", "carried_bytes"};
 constexpr std::string_view unknown[] = {"unknown"};
 constexpr std::string_view refused[] = {"refused"};
 constexpr std::string_view resent[] = {"retransmitted"};
 constexpr std::string_view dropped[] = {"dropped_icrc", "dropped_malformed",
                                         "dropped_unknown_channel", "dropped_other"};
-constexpr Column columns[] = {{"works", works},     {"done", done},       {"executed", executed},
-                              {"unknown", unknown}, {"refused", refused}, {"resent", resent},
-                              {"dropped", dropped}};
+constexpr Column columns[] = {{"works", works},   {"done", done},       {"executed", executed},
+                              {"bytes", bytes},   {"unknown", unknown}, {"refused", refused},
+                              {"resent", resent}, {"dropped", dropped}};
 
 // Returns the sum of several metrics, or nothing if the device has none of them.
 template <class One>
@@ -45,18 +48,21 @@ std::vector<Strip> all_strips(const Look& look, bool rates) {
   size_t width = 6;
   for (const Row& row : look.rows) width = std::max(width, row.device.device.size());
   Strip pid{"pid", "pid", 7};
+  Strip user{"user", "user", 8, true};
   Strip process{"process", "process", 15, true};
   Strip device{"device", "device", std::min(width, widest_device), true};
   Strip open{"open", "open", 6};
   Strip peers{"peers", "peers", 5};
   for (const Row& row : look.rows) {
     pid.cells.push_back(std::to_string(row.device.pid));
+    user.cells.push_back(user_name(row.device.uid));
     process.cells.push_back(row.device.process);
     device.cells.push_back(row.device.device);
     open.cells.push_back(span(look.time - row.device.opened));
     peers.cells.push_back(shown(row.value("peers")));
   }
   std::vector<Strip> all = {pid, process, device, open, peers};
+  if (std::ranges::any_of(look.rows, is_of_another_user)) all.insert(all.begin() + 1, user);
   for (const Column& column : columns) {
     Strip& strip =
         all.emplace_back(Strip{column.title, std::string(column.title) + (rates ? "/s" : ""), 10});
@@ -78,7 +84,9 @@ std::string narrow(std::vector<Strip>& strips, size_t room) {
   std::string without;
   const auto leave_out = [&](std::string_view name) {
     if (fits()) return;
-    std::erase_if(strips, [&](const Strip& strip) { return strip.name == name; });
+    const auto removed =
+        std::erase_if(strips, [&](const Strip& strip) { return strip.name == name; });
+    if (removed == 0) return;
     without += fmt::format("{}{}", without.empty() ? "" : ", ", name);
   };
   const auto tighten = [&] {
@@ -99,7 +107,8 @@ std::string narrow(std::vector<Strip>& strips, size_t room) {
     }
   }
   tighten();
-  for (const std::string_view name : {"executed", "done", "works", "process", "device"}) {
+  for (const std::string_view name :
+       {"done", "executed", "works", "bytes", "user", "process", "device"}) {
     leave_out(name);
   }
   if (without.empty()) return "";
@@ -116,8 +125,10 @@ std::string whole(uint64_t value) {
 
 std::string facts(const Row& row) {
   const ObservedDevice& device = row.device;
-  std::string out = fmt::format("process      {} {}, since {}\n", device.pid, device.process,
-                                date(device.process_started));
+  const std::string user =
+      is_of_another_user(row) ? fmt::format(" of {}", user_name(device.uid)) : std::string();
+  std::string out = fmt::format("process      {} {}{}, since {}\n", device.pid, device.process,
+                                user, date(device.process_started));
   out += fmt::format("device       {}, since {}\n", device.device, date(device.opened));
   out += fmt::format("             {}\n", device.description);
   out += fmt::format("endpoint     {}   EID {}\n", device.endpoint, device.eid);
@@ -139,26 +150,38 @@ std::string date(int64_t seconds) {
 }
 
 std::string table(const Look& look, bool rates, std::optional<size_t> room) {
-  if (look.rows.empty()) return "No device of this user is open here.\n";
+  if (look.rows.empty()) {
+    return fmt::format("No device of {} user is open here.\n", geteuid() == 0 ? "any" : "this");
+  }
   std::vector<Strip> strips = all_strips(look, rates);
   const std::string note = room ? narrow(strips, *room) : "";
   return lines_of(strips) + note;
 }
 
-std::string details(const Look& look, bool rates) {
+std::optional<double> bytes_rate(const Row& row) {
+  return sum(bytes, [&](std::string_view metric) { return row.rate(metric); });
+}
+
+std::string details(const Look& look, bool rates, bool all) {
   std::string out;
   for (const Row& row : look.rows) {
     if (!out.empty()) out += "\n";
     out += facts(row);
     const std::string* part = nullptr;
+    size_t zeros = 0;
     for (size_t i = 0; i < row.device.metrics.size(); ++i) {
       const ObservedMetric& metric = row.device.metrics[i];
+      if (metric.value == 0 && !all) {
+        ++zeros;
+        continue;
+      }
       if (part == nullptr || *part != metric.part) out += "\n" + metric.part + "\n";
       part = &metric.part;
       out += fmt::format("  {:<24} {:>14} ", metric.name, whole(metric.value));
       if (rates) out += fmt::format("{:>7}/s ", shown(row.rates[i]));
       out += fmt::format("{:<11} {:<10}  {}\n", metric.unit, metric.window, metric.meaning);
     }
+    if (zeros > 0) out += fmt::format("\n{} counters are 0; --all shows them\n", zeros);
   }
   return out;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tests urma_stat as people and scripts use it:
-urma_stat_test.py URMA_STAT URMA_TEST_PEER URMA_PERF"""
+urma_stat_test.py URMA_STAT URMA_TEST_PEER URMA_PERF URMA_TOP"""
 
 import contextlib
 import fcntl
@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import select
 import shutil
 import signal
 import socket
@@ -15,12 +16,13 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import urllib.request
 
 from running import kill, run_tests
 
-PROGRAM, PEER, PERF = sys.argv[1:4]
+PROGRAM, PEER, PERF, TOP = sys.argv[1:5]
 DIRECTORY = f"/dev/shm/urma-devices-{os.geteuid()}"
 STRANGER = 64124  # a user that does not exist
 
@@ -159,8 +161,25 @@ def test_channels_say_which_congestion_control_they_use_and_why():
                 assert why in notes[0], table
             else:
                 assert not notes, table
+            assert channel["acknowledged_bytes"] > 0, channel
+            # All that the channel has fits on a usual terminal, below the name of its process.
             shown = on_a_terminal(24, 80, "--peers", str(process.pid))
-            assert channel["peer"] in shown and " window" in shown, shown
+            titles, *_ = [line for line in shown.split("\r\n") if " window" in line]
+            assert f"{process.pid} urma_perf, udp:" in shown, shown
+            assert channel["peer"].removesuffix(":4792") in shown, shown
+            for name in ("state", "rate", "window", "flight", "rtt", "least", "resent", "spur",
+                         "rnr", "age"):
+                assert f" {name}" in titles, shown
+
+
+def test_counters_that_are_0_are_shown_only_if_asked_for():
+    with peer("udp:", "serve", f"stat-{os.getpid()}") as process:
+        short, whole = run(str(process.pid)).stdout, run(str(process.pid), "--all").stdout
+        assert " dropped_icrc " not in short and " counters are 0; --all shows them" in short, short
+        assert " dropped_icrc " in whole and "--all" not in whole, whole
+        names = [line.split()[0] for line in whole.splitlines() if re.match("  [a-z]", line)]
+        assert set(json.loads(run("--json", str(process.pid)).stdout)["devices"][0]["metrics"]) \
+            == set(names)
 
 
 def test_no_channel_is_said():
@@ -206,7 +225,7 @@ def test_strangers_files_are_said_and_skipped():
                 os.unlink(path)
 
 
-def test_other_users_are_not_seen():
+def test_only_root_sees_other_users():
     if os.geteuid() != 0:
         print("(skipped: only root can play another user)")
         return
@@ -219,11 +238,25 @@ def test_other_users_are_not_seen():
         assert done.returncode == 0 and done.stdout == "No device of this user is open here.\n"
         name = f"stat-{os.getpid()}"
         with peer("udp:", "serve", name, program=other, **as_stranger) as process:
-            assert process.pid not in look()
+            # Root sees the process, and whose it is.
+            seen = look()[process.pid]
+            assert seen["uid"] == STRANGER and seen["user"] == str(STRANGER), seen
+            title, *rows = run().stdout.splitlines()
+            assert title.split()[:3] == ["pid", "user", "process"], title
+            assert any(row.split()[:2] == [str(process.pid), str(STRANGER)] for row in rows), rows
+            assert set(look("--user", str(STRANGER))) == {process.pid}
+            assert process.pid not in look("--user", "root")
+            done = run("--user", "no-such-user")
+            assert done.returncode == 2 and "Fix: " in done.stderr, done
+
             done = run(str(process.pid), program=program, **as_stranger)
             assert done.returncode == 0 and "jetties" in done.stdout, done
-            done = run(str(process.pid))
-            assert done.returncode == 1, done
+            done = run("--user", "root", program=program, **as_stranger)
+            assert done.returncode == 1 and "only root sees" in done.stderr, done
+            with peer("udp:", "serve", name + "-root") as own:
+                done = run("--json", program=program, **as_stranger)
+                assert {one["pid"] for one in json.loads(done.stdout)["devices"]} == {process.pid}
+                assert {own.pid, process.pid} <= set(look())
         run(program=program, **as_stranger)
     os.rmdir(f"/dev/shm/urma-devices-{STRANGER}")  # fails if a page was left there
 
@@ -269,10 +302,10 @@ def test_narrow_terminals_show_trouble():
     with peer("udp:", "serve", f"stat-{os.getpid()}"):
         for columns, title, lost in (
                 (200, "open peers    works/s", ""),
-                (80, "pid process  device", ": open, peers"),
-                (56, "pid process  device", ": open, peers, executed, done"),
-                (40, "    pid unknown refused resent dropped", " 7 columns")):
-            shown = on_a_terminal(50, columns)
+                (80, "pid process  device", ": open, peers, done"),
+                (56, "pid process  device", " 6 columns"),
+                (40, "    pid unknown refused resent dropped", " 8 columns")):
+            shown = on_a_terminal(50, columns, "--user", str(os.geteuid()))
             (titles, *_) = [line for line in shown.split("\r\n") if " pid " in line]
             assert title in titles and len(titles) <= columns, (columns, shown)
             for name in ("unknown", "refused", "resent", "dropped"):
@@ -361,6 +394,84 @@ def test_prometheus():
         assert taken.returncode == 1 and "Fix: " in taken.stderr, taken
         exporter.send_signal(signal.SIGINT)
         assert exporter.wait(timeout=10) == 130
+
+
+def in_terminal(command, keys, size=(24, 80)):
+    """Runs a program on a terminal of its own, and presses each key, or does each action, 0.6 s
+    after the one before. Returns the exit code, all that it printed, and the terminal's modes
+    before and after."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, 0x5414, struct.pack("HHHH", *size, 0, 0))
+    before = termios.tcgetattr(theirs)
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs,
+                               start_new_session=True, env={**os.environ, "TERM": "xterm"},
+                               preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+    shown, until = b"", time.monotonic() + 20
+    due = time.monotonic() + 0.6
+    while process.poll() is None and time.monotonic() < until:
+        if select.select([ours], [], [], 0.05)[0]:
+            shown += os.read(ours, 65536)
+        if keys and time.monotonic() > due:
+            due = time.monotonic() + 0.6
+            key, *keys = keys
+            if callable(key):
+                key(process, theirs)
+            else:
+                os.write(ours, key)
+    process.kill()
+    process.wait()
+    while select.select([ours], [], [], 0)[0]:
+        shown += os.read(ours, 65536)
+    after = termios.tcgetattr(theirs)
+    os.close(ours)
+    os.close(theirs)
+    return process.returncode, shown.decode(), before, after
+
+
+def widen(process, terminal):
+    fcntl.ioctl(terminal, 0x5414, struct.pack("HHHH", 40, 160, 0, 0))
+    process.send_signal(signal.SIGWINCH)
+
+
+def test_top_shows_the_busiest_first_and_gives_the_terminal_back():
+    def screens_in(shown):
+        return [[line.removesuffix("\x1b[K") for line in one.split("\r\n")]
+                for one in shown.split("\x1b[H")[1:]]
+    with two_at_work() as (server, writer):
+        code, shown, before, after = in_terminal([TOP, "--watch", "0.3"], [widen, b"a", b"q"])
+        assert code == 0 and before == after, (code, shown)
+        assert shown.startswith("\x1b[?1049h\x1b[?25l") and shown.endswith("\x1b[?1049l"), shown
+        narrow, wide = screens_in(shown)[0], screens_in(shown)[-1]
+        assert all(len(line) <= 80 for line in narrow[:-1]), narrow
+        assert len(narrow) <= 24 and max(map(len, wide)) > 80, wide
+        assert "a: show idle" in shown and "a: hide idle" in shown, shown
+        places = {}
+        for at, line in enumerate(wide):
+            places.setdefault((line.split() or [""])[0], at)
+        assert places[str(writer.pid)] < places[str(server.pid)], wide
+        (title,) = [line for line in wide if " unknown/s" in line]
+        assert "bytes/s" in title, wide
+
+        for press, code in ((b"\x03", 130), (lambda process, _: process.terminate(), 130)):
+            ended, shown, before, after = in_terminal([TOP], [press])
+            assert ended == code and before == after, (ended, shown)
+            assert shown.endswith("\x1b[?25h\x1b[?1049l"), shown
+        for size in ((2, 1), (3, 10), (5, 20)):
+            ended, shown, _, _ = in_terminal([TOP, "--watch", "0.2", "--count", "2"], [], size)
+            assert ended == 0, (size, shown)
+
+
+def test_top_needs_a_terminal():
+    done = run(program=TOP)
+    assert done.returncode == 1 and not done.stdout, done
+    assert "not a terminal" in done.stderr and "urma_stat --watch 1" in done.stderr, done
+    for arguments in (["--nonsense"], ["--watch", "0"], ["--json"], ["one", "two"]):
+        done = run(*arguments, program=TOP)
+        assert done.returncode == 2 and "Fix: " in done.stderr, done
+    done = run("--help", program=TOP)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) <= 40, done
+    assert all(len(line) <= 100 for line in done.stdout.splitlines())
+    assert run("--version", program=TOP).stdout.startswith("urma_top ")
 
 
 def test_ctrl_c():
