@@ -4,6 +4,7 @@
 #include "base/failed.h"
 #include "congestion/controller.h"
 #include "drivers/driver.h"
+#include "engine/configuration.h"
 #include "engine/device_counters.h"
 #include "engine/engine_places.h"
 #include "engine/retransmission_choice.h"
@@ -453,6 +454,7 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
   auto state = std::make_unique<Device::State>();
   state->text = text;
   state->options = options;
+  if (auto logs = engine::configure_log(state->options.log); !logs) return logs.error();
   state->no_signals = missing_signals(**kind, facts);
   const congestion::ControllerKind* const used =
       state->no_signals.empty() ? *kind : replacement_of(**kind, facts);

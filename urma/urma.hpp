@@ -60,7 +60,8 @@
 // as empty, whatever its size; null memory in a work makes it complete as bad_work (see Buffer). A
 // negative limit of `wait` counts as zero.
 //
-// Effects on the rest of the process: the library prints nothing and changes no process-wide state,
+// Effects on the rest of the process: the library prints nothing unless the environment asks for a
+// log (urma/core/configuration.h), and changes no process-wide state,
 // with two exceptions, both of windows (cxl:). While a window of shared memory that lies in a file
 // is open, the library handles SIGBUS, because any process that has the file may truncate it. It
 // passes faults outside of its windows on to the previous handler, and restores that handler when
@@ -82,6 +83,7 @@
 
 #include "urma/core/atomic_works.h"
 #include "urma/core/budget.h"
+#include "urma/core/configuration.h"
 #include "urma/core/congestion_choice.h"
 #include "urma/core/descriptor.h"
 #include "urma/core/driver_info.h"
@@ -766,8 +768,16 @@ inline constexpr std::string_view default_device = "cxl:";
 // one another; a process may open several devices. Any thread may call it.
 // Errors: invalid_argument (the message quotes the position), address_in_use, permission_denied,
 // no_resources, version_mismatch, unsupported, io_error.
-URMA_API Result<Device> open(std::string_view device = default_device,
-                             const DeviceOptions& options = {});
+URMA_API Result<Device> open(std::string_view device, const DeviceOptions& options = {});
+// Opens the device that the user chose: the variable URMA_DEVICE, or the configuration file, or
+// else `default_device`. Errors: as above, and those of `configuration`.
+URMA_API Result<Device> open(const DeviceOptions& options = {});
+
+// Returns what the environment and the configuration file set, for tools that show it; opens no
+// device. urma/core/configuration.h says what can be set, and which calls use it. Any thread may
+// call it, unless another one changes the environment meanwhile. Errors: invalid_argument (a line
+// of the file, or a value), not_found or permission_denied (the file), no_resources.
+URMA_API Result<Configuration> configuration();
 
 // Returns the drivers of this build, and how their device strings are written. Opens no device. Any
 // thread may call it. May throw std::bad_alloc.

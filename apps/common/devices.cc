@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "apps/common/failure.h"
 #include "apps/common/output.h"
 #include "base/interfaces.h"
 #include "base/socket_address.h"
@@ -60,7 +61,14 @@ std::string device_routed_to(const Endpoint& where) {
 
 }  // namespace
 
+std::optional<std::string> chosen_device() {
+  const Configuration chosen = must(configuration(), "settings");
+  const Setting& device = chosen.settings.front();
+  return device.origin == Origin::by_default ? std::nullopt : std::optional(device.value);
+}
+
 std::string device_towards(const std::string& host) {
+  if (std::optional<std::string> chosen = chosen_device()) return *chosen;
   if (host == "localhost") return std::string(default_device);
   const std::string fallback = "udp:";
   const auto numeric = parse_endpoint(host);
@@ -82,6 +90,7 @@ std::string device_towards(const std::string& host) {
 }
 
 std::vector<std::string> devices_of_this_host() {
+  if (std::optional<std::string> chosen = chosen_device()) return {*chosen};
   std::vector<std::string> devices = {std::string(default_device), "udp:"};
   find_interface_address([&](const InterfaceAddress& one) {
     if ((one.flags & IFF_UP) == 0 || !has_device(one.address)) return false;

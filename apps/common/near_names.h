@@ -1,14 +1,9 @@
 #pragma once
 
-#include <string>
-#include <string_view>
-#include <vector>
+#include "base/near_names.h"
 
 namespace urma::apps {
 
-// Returns up to three names that a mistyped word may stand for, with "or" between them, the most
-// likely first: names that contain the word, or that differ from it in few letters. Empty if there
-// are none.
-std::string near_names(std::string_view word, const std::vector<std::string>& names);
+using urma::near_names;
 
 }  // namespace urma::apps

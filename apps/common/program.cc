@@ -17,6 +17,16 @@ void print_failure(std::string_view program, std::string_view message) {
   print_error(printable(fmt::format("{}: {}", program, message)));
 }
 
+// With a log, the library prints these warnings itself. Errors are reported by what uses the
+// settings.
+void warn_of_variables(std::string_view program) {
+  const Result<Configuration> chosen = configuration();
+  if (!chosen || chosen->settings.at(1).value != "off") return;
+  for (const std::string& one : chosen->warnings) {
+    print_error(fmt::format("{}: warning: {}", program, one));
+  }
+}
+
 }  // namespace
 
 std::string library_version() { return URMA_VERSION; }
@@ -25,6 +35,7 @@ int run_program(std::string_view program, const std::function<Exit()>& body) {
   prepare_output();
   Exit exit = Exit::error;
   try {
+    warn_of_variables(program);
     exit = exit_with_captures(body());
   } catch (const Failure& failure) {
     print_failure(program, failure.what());

@@ -23,6 +23,7 @@ constexpr std::string_view first_screen =
   --doctor           check this machine; exit code 3 if something needs a fix
   --error [STATUS]   describe one status; without STATUS a line for each
   --help [DRIVER]    print this help, or the options of a driver
+  URMA_DEVICE, URMA_LOG, URMA_CONFIG (a file) set the device, the log and more: see --config
   --json             one JSON object on stdout instead of text
   --version
 

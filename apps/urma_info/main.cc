@@ -55,7 +55,8 @@ Answer devices() {
 }
 
 Answer device(const Options& options, bool config) {
-  const std::string text = options.what.empty() ? std::string(default_device) : options.what;
+  const Configuration chosen = must(configuration(), "settings");
+  const std::string text = options.what.empty() ? chosen.settings.front().value : options.what;
   const DeviceView view = view_device(text, config);
   // Without --json an error is printed on stderr; with --json, the object contains it.
   if (view.error && !options.json) {
@@ -63,11 +64,14 @@ Answer device(const Options& options, bool config) {
   }
   Answer out;
   if (view.error) out.exit = apps::exit_for(view.error->status);
-  out.text = config ? to_text(view.settings, options.verbose)
+  SettingList all = chosen.settings;
+  all.insert(all.end(), view.settings.begin(), view.settings.end());
+  out.text = config ? to_text(all, options.verbose)
                     : fmt::format("  {}\n{}{}", text, to_text(view), congestion_text(view));
   json one = to_json(view);
   if (!view.error) one["settings"] = to_json(view.settings);
   out.object["device"] = std::move(one);
+  out.object["configuration"] = to_json(chosen.settings);
   return out;
 }
 

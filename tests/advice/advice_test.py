@@ -25,8 +25,8 @@ PATIENCE = 60  # with a command that hangs
 AT_ONCE = 4
 NAMESPACES = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "--net",
               "--pid", "--fork", "--kill-child", "--mount-proc"]
-INSIDE = "URMA_ADVICE_INSIDE"
-ROOT = "URMA_ADVICE_ROOT"  # 1 if started by root, which every user is in its namespaces
+INSIDE = "URMA_TEST_ADVICE_INSIDE"
+ROOT = "URMA_TEST_ADVICE_ROOT"  # 1 if started by root, which every user is in its namespaces
 NO_SOURCES = ("build", "tests", "bench")
 
 

@@ -20,12 +20,14 @@ enum class Origin : uint8_t {
   driver,         // a property of the medium
   measured,       // measured on this machine, by this process
   drawn,          // drawn at random, or the first free one
+  file,           // the configuration file
 };
 // Returns the name of the origin, for example "default" or "device string". Any thread may call it.
 constexpr std::string_view name(Origin origin) {
-  constexpr std::string_view names[] = {"default", "device string", "option",   "environment",
-                                        "system",  "driver",        "measured", "drawn"};
-  return origin <= Origin::drawn ? names[static_cast<size_t>(origin)] : "unknown";
+  constexpr std::string_view names[] = {"default",     "device string", "option",
+                                        "environment", "system",        "driver",
+                                        "measured",    "drawn",         "file"};
+  return origin <= Origin::file ? names[static_cast<size_t>(origin)] : "unknown";
 }
 
 // One value that a device works with, and its source, for people and for tools that show it

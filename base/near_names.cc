@@ -1,12 +1,10 @@
-#include "apps/common/near_names.h"
-
-#include <fmt/format.h>
+#include "base/near_names.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-namespace urma::apps {
+namespace urma {
 namespace {
 
 // Returns how many letters must be inserted, removed or replaced to make one word from the other.
@@ -34,12 +32,14 @@ std::string near_names(std::string_view word, const std::vector<std::string>& na
     const size_t letters = part ? 0 : distance(word, name);
     if (letters <= 1 + word.size() / 3) found.emplace_back(letters, name);
   }
-  std::ranges::stable_sort(found, {}, &std::pair<size_t, std::string_view>::first);
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   std::string out;
   for (size_t i = 0; i < std::min(found.size(), most); ++i) {
-    out += fmt::format("{}{}", i == 0 ? "" : " or ", found[i].second);
+    if (i > 0) out += " or ";
+    out += found[i].second;
   }
   return out;
 }
 
-}  // namespace urma::apps
+}  // namespace urma

@@ -1,0 +1,22 @@
+#include "engine/configuration.h"
+
+#include "api/handles.h"
+
+namespace urma {
+
+Result<Configuration> configuration() {
+  return guarded("configuration", [] { return engine::read_configuration(); });
+}
+
+Result<Device> open(const DeviceOptions& options) {
+  const Result<Configuration> chosen = configuration();
+  if (!chosen) return chosen.error();
+  const Setting& device = chosen->settings.front();
+  Result<Device> opened = open(device.value, options);
+  if (opened || device.origin == Origin::by_default) return opened;
+  return guarded("open", [&]() -> Result<Device> {
+    return Error{opened.status(), device.source + ": " + opened.error().message};
+  });
+}
+
+}  // namespace urma

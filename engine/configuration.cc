@@ -1,0 +1,293 @@
+#include "engine/configuration.h"
+
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/above_standard.h"
+#include "base/failed.h"
+#include "base/near_names.h"
+#include "engine/held_file.h"
+
+namespace urma::engine {
+namespace {
+
+constexpr size_t most_file_bytes = 65'536;
+constexpr size_t most_line_bytes = 1024;
+constexpr const char* system_file = "/etc/urma/urma.conf";
+constexpr std::string_view default_device_string = "cxl:";
+
+// A setting: its name in the file, and its variable.
+struct Key {
+  const char* name;
+  const char* variable;
+  const char* meaning;
+};
+constexpr Key device_key = {"device", "URMA_DEVICE",
+                            "the device of open() and of tools without one"};
+constexpr Key log_key = {"log", "URMA_LOG",
+                         "which lines of logs are written to stderr: off, error, warning, info"};
+constexpr std::array keys = {device_key, log_key};
+constexpr const char* file_variable = "URMA_CONFIG";
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r";
+  const size_t begin = std::min(text.find_first_not_of(blanks), text.size());
+  text.remove_prefix(begin);
+  return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
+// Returns the text as it may be shown: short, and with ? in place of what is not printable ASCII.
+std::string shown(std::string_view text) {
+  constexpr size_t most = 60;
+  std::string out(text.substr(0, most));
+  for (char& c : out) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return out;
+}
+
+std::string guess(std::string_view word, const std::vector<std::string>& names) {
+  const std::string near = near_names(word.substr(0, 60), names);
+  return near.empty() ? "" : "; perhaps " + near + " is meant";
+}
+
+std::vector<std::string> key_names() {
+  std::vector<std::string> out;
+  for (const Key& key : keys) out.emplace_back(key.name);
+  return out;
+}
+
+Result<ConfiguredLine> parse_line(std::string_view text, size_t number, const std::string& where) {
+  const auto wrong = [&](const auto&... why) {
+    return failed(Status::invalid_argument, where, ":", number, ": ", why...);
+  };
+  if (text.size() > most_line_bytes) {
+    return wrong("the line has more than ", most_line_bytes, " bytes").fix("shorten it");
+  }
+  const size_t equals = text.find('=');
+  const std::string_view name = trimmed(text.substr(0, equals));
+  const std::string_view value =
+      equals == text.npos ? std::string_view() : trimmed(text.substr(equals + 1));
+  if (name.empty() || value.empty()) {
+    return wrong("\"", shown(text), "\" is not NAME = VALUE")
+        .fix("write it as device = udp:, or put a # before it");
+  }
+  for (const char c : text) {
+    if ((c >= 0 && c < ' ' && c != '\t') || c == '\x7f') {
+      return wrong("the line has a control character").fix("remove it");
+    }
+  }
+  for (const Key& key : keys) {
+    if (name == key.name) return ConfiguredLine{std::string(name), std::string(value), number};
+  }
+  return wrong("\"", shown(name), "\" is not a setting", guess(name, key_names()))
+      .fix("use device or log, or put a # before the line");
+}
+
+bool privileged() { return getauxval(AT_SECURE) != 0; }
+
+// The value of a variable; empty if it is not set, or set to nothing.
+std::string variable(const char* name) {
+  const char* const value = secure_getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// A file that may be the configuration file.
+struct Candidate {
+  std::string path;
+  bool named = false;  // by the user, so it has to exist
+};
+
+std::vector<Candidate> possible_files() {
+  if (const std::string named = variable(file_variable); !named.empty()) return {{named, true}};
+  std::vector<Candidate> out;
+  const std::string folder = variable("XDG_CONFIG_HOME");
+  const std::string home = variable("HOME");
+  if (folder.starts_with('/')) {
+    out.push_back({folder + "/urma/urma.conf"});
+  } else if (home.starts_with('/')) {
+    out.push_back({home + "/.config/urma/urma.conf"});
+  }
+  out.push_back({system_file});
+  return out;
+}
+
+// The configuration file. Without one, `path` is empty.
+struct File {
+  std::string path;
+  std::vector<ConfiguredLine> lines;
+
+  const ConfiguredLine* find(std::string_view name) const {
+    for (const ConfiguredLine& one : lines) {
+      if (one.name == name) return &one;
+    }
+    return nullptr;
+  }
+};
+
+Result<File> read_file(const Candidate& candidate, const OwnedDescriptor& file) {
+  std::string text;
+  std::array<char, 4096> part;
+  for (;;) {
+    const ssize_t got = ::read(file.get(), part.data(), part.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      return failed(Status::io_error, candidate.path, ": ", std::strerror(errno))
+          .fix("name a file of text in ", file_variable);
+    }
+    if (got == 0) break;
+    text.append(part.data(), static_cast<size_t>(got));
+    if (text.size() > most_file_bytes) {
+      return failed(Status::invalid_argument, candidate.path, ": has more than ", most_file_bytes,
+                    " bytes")
+          .fix("name a file of text in ", file_variable);
+    }
+  }
+  auto lines = parse_configuration(text, candidate.path);
+  if (!lines) return lines.error();
+  return File{candidate.path, std::move(*lines)};
+}
+
+Result<File> find_file() {
+  for (const Candidate& candidate : possible_files()) {
+    const OwnedDescriptor file(above_standard(
+        ::open(candidate.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)));
+    if (file.get() >= 0) return read_file(candidate, file);
+    const int why = errno;
+    // HOME may be that of another user, whose rights this process gave up.
+    if (!candidate.named) continue;
+    const bool absent = why != EACCES && why != EPERM;
+    return failed(absent ? Status::not_found : Status::permission_denied, candidate.path, ": ",
+                  std::strerror(why))
+        .fix("make it readable, or name another file in ", file_variable,
+             " (/dev/null has no settings)");
+  }
+  return File{};
+}
+
+Setting value_of(const Key& key, const File& file, std::string_view by_default) {
+  Setting out{.name = key.name,
+              .value = variable(key.variable),
+              .origin = Origin::environment,
+              .source = key.variable,
+              .meaning = key.meaning};
+  if (!out.value.empty()) return out;
+  if (const ConfiguredLine* const line = file.find(key.name)) {
+    out.value = line->value;
+    out.origin = Origin::file;
+    out.source = file.path + ":" + std::to_string(line->line);
+    return out;
+  }
+  out.value = by_default;
+  out.origin = Origin::by_default;
+  out.source = std::string(key.variable) + " sets it";
+  return out;
+}
+
+// A value of `log`.
+struct LogWord {
+  std::string_view word;
+  bool logs;
+  LogLevel level;  // the least severe one
+};
+constexpr LogWord log_words[] = {{"off", false, LogLevel::error},
+                                 {"error", true, LogLevel::error},
+                                 {"warning", true, LogLevel::warning},
+                                 {"warn", true, LogLevel::warning},
+                                 {"info", true, LogLevel::info}};
+
+const LogWord* find_word(std::string_view word) {
+  for (const LogWord& one : log_words) {
+    if (one.word == word) return &one;
+  }
+  return nullptr;
+}
+
+void write_line(std::string_view level, std::string_view text) {
+  const std::string line = "liburma: " + std::string(level) + ": " + std::string(text) + "\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace
+
+Result<std::vector<ConfiguredLine>> parse_configuration(std::string_view text,
+                                                        const std::string& path) {
+  std::vector<ConfiguredLine> out;
+  for (size_t number = 1; !text.empty(); ++number) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty() || line.front() == '#') continue;
+    Result<ConfiguredLine> parsed = parse_line(line, number, path);
+    if (!parsed) return parsed.error();
+    for (const ConfiguredLine& before : out) {
+      if (before.name != parsed->name) continue;
+      return failed(Status::invalid_argument, path, ":", number, ": ", parsed->name,
+                    " is set in line ", before.line, " already")
+          .fix("remove one of the two lines");
+    }
+    out.push_back(std::move(*parsed));
+  }
+  return out;
+}
+
+std::vector<std::string> unknown_variables(const char* const* environment) {
+  std::vector<std::string> known = {file_variable};
+  for (const Key& key : keys) known.emplace_back(key.variable);
+  std::vector<std::string> out;
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::string_view all = *environment;
+    const std::string_view name = all.substr(0, all.find('='));
+    if (!name.starts_with("URMA_") || name.starts_with("URMA_TEST_")) continue;
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    out.push_back("the variable " + shown(name) + " has no effect" + guess(name, known));
+  }
+  return out;
+}
+
+Result<Configuration> read_configuration() {
+  const Result<File> file = find_file();
+  if (!file) return file.error();
+  Configuration out;
+  out.settings.push_back(value_of(device_key, *file, default_device_string));
+  out.settings.push_back(value_of(log_key, *file, "off"));
+  const Setting& log = out.settings.back();
+  if (find_word(log.value) == nullptr) {
+    return failed(Status::invalid_argument, log.source, ": \"", shown(log.value),
+                  "\" is not a level of the log")
+        .fix("set it to off, error, warning or info");
+  }
+  const bool named = !variable(file_variable).empty();
+  out.settings.push_back({.name = "config",
+                          .value = file->path.empty() ? "none" : file->path,
+                          .origin = named ? Origin::environment : Origin::by_default,
+                          .source = named ? file_variable : std::string(file_variable) + " sets it",
+                          .meaning = "the configuration file"});
+  if (!privileged()) out.warnings = unknown_variables(environ);
+  return out;
+}
+
+Result<void> configure_log(LogOptions& log) {
+  if (log.call) return {};
+  const Result<Configuration> chosen = read_configuration();
+  if (!chosen) return chosen.error();
+  const LogWord& word = *find_word(chosen->settings[1].value);
+  if (!word.logs) return {};
+  log.level = word.level;
+  log.call = [](const LogLine& line) { write_line(name(line.level), line.text); };
+  static std::atomic_flag warned;
+  if (word.level >= LogLevel::warning && !warned.test_and_set()) {
+    for (const std::string& one : chosen->warnings) write_line("warning", one);
+  }
+  return {};
+}
+
+}  // namespace urma::engine

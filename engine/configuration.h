@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "urma/core/configuration.h"
+#include "urma/core/log.h"
+#include "urma/core/result.h"
+
+namespace urma::engine {
+
+// One line of a configuration file.
+struct ConfiguredLine {
+  std::string name;
+  std::string value;
+  size_t line = 0;  // the first line has the number 1
+};
+
+// Parses the text of a configuration file, which may be anything. `path` begins each error, before
+// the number of the line. Errors: invalid_argument.
+Result<std::vector<ConfiguredLine>> parse_configuration(std::string_view text,
+                                                        const std::string& path);
+
+// Returns a sentence for each of these variables ("NAME=VALUE") that begins with URMA_ and is not
+// one of the library's. Those that begin with URMA_TEST_ are left out.
+std::vector<std::string> unknown_variables(const char* const* environment);
+
+// Reads the environment and the file of this process (`urma::configuration`).
+Result<Configuration> read_configuration();
+
+// Fills the options of a log that the application did not ask for, if the user did. The lines, and
+// once per process the warnings, are written to stderr.
+Result<void> configure_log(LogOptions& log);
+
+}  // namespace urma::engine

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Tests what the environment and the configuration file set:
+configuration_test.py URMA_INFO URMA_STAT URMA_FEED"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from running import run_tests
+
+INFO, STAT, FEED = sys.argv[1:4]
+OURS = ("URMA_DEVICE", "URMA_LOG", "URMA_CONFIG", "XDG_CONFIG_HOME", "HOME")
+STRANGER = 64125  # a user that does not exist
+
+
+@contextlib.contextmanager
+def home():
+    """A home directory, and the path of the configuration file in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        path = pathlib.Path(folder) / ".config" / "urma" / "urma.conf"
+        path.parent.mkdir(parents=True)
+        yield folder, path
+
+
+def run(*command, home="/nonexistent", program=INFO, **variables):
+    environment = {name: value for name, value in os.environ.items() if name not in OURS}
+    return subprocess.run([program, *command], capture_output=True, text=True, timeout=30,
+                          env={**environment, "HOME": home, **variables})
+
+
+def settings(*command, **how):
+    done = run("--config", "--json", *command, **how)
+    assert done.returncode == 0, done
+    whole = json.loads(done.stdout)
+    return whole["device"], {one["name"]: one for one in whole["configuration"]}
+
+
+def test_a_variable_precedes_the_file_which_precedes_the_default():
+    with home() as (folder, path):
+        device, chosen = settings(home=folder)
+        assert device["device"] == "cxl:" and chosen["device"]["origin"] == "default", chosen
+        assert chosen["config"]["value"] == "none" and chosen["log"]["value"] == "off", chosen
+
+        path.write_text("# ours\ndevice = udp:127.0.0.3:0\n")
+        device, chosen = settings(home=folder)
+        assert device["device"] == "udp:127.0.0.3:0", device
+        assert chosen["device"]["origin"] == "file", chosen
+        assert chosen["device"]["source"] == f"{path}:2", chosen
+        assert chosen["config"]["value"] == str(path), chosen
+
+        device, chosen = settings(home=folder, URMA_DEVICE="udp:127.0.0.4:0")
+        assert device["device"] == "udp:127.0.0.4:0", device
+        assert chosen["device"]["origin"] == "environment", chosen
+        assert chosen["device"]["source"] == "URMA_DEVICE", chosen
+        device, _ = settings("udp:127.0.0.5:0", home=folder, URMA_DEVICE="udp:127.0.0.4:0")
+        assert device["device"] == "udp:127.0.0.5:0", device
+
+        other = pathlib.Path(folder) / "other.conf"
+        other.write_text("log = off")
+        for how in ({"URMA_CONFIG": str(other)}, {"URMA_CONFIG": "/dev/null"}):
+            device, chosen = settings(home=folder, **how)
+            assert device["device"] == "cxl:" and chosen["config"]["origin"] == "environment"
+        device, chosen = settings(home="/nonexistent", XDG_CONFIG_HOME=f"{folder}/.config")
+        assert device["device"] == "udp:127.0.0.3:0", device
+        text = run("--config", home=folder).stdout
+        assert f"file: {path}:2" in text and "URMA_LOG sets it" in text, text
+
+
+def test_what_is_wrong_is_an_error_with_a_cure():
+    with home() as (folder, path):
+        for text, why in ((b"devise = udp:\n", f"{path}:1: \"devise\" is not a setting; perhaps"),
+                          (b"\ndevice\n", f"{path}:2: \"device\" is not NAME = VALUE"),
+                          (b"log = loud\n", f"{path}:1: \"loud\" is not a level of the log"),
+                          (b"log = off\nlog = off\n", f"{path}:2: log is set in line 1 already"),
+                          (b"x" * 70000, f"{path}: has more than 65536 bytes"),
+                          (bytes(range(256)), f"{path}:1: ")):
+            path.write_bytes(text)
+            for command in (("--config",), ("--config", "udp:")):
+                done = run(*command, home=folder)
+                assert done.returncode == 2 and why in done.stderr, (text, done)
+                assert "Fix: " in done.stderr and not done.stdout, done
+        path.unlink()
+        for variables, why in (({"URMA_DEVICE": "upd:"}, "URMA_DEVICE: "),
+                               ({"URMA_LOG": "debug"}, 'URMA_LOG: "debug" is not a level'),
+                               ({"URMA_CONFIG": "/nonexistent/x"}, "No such file"),
+                               ({"URMA_CONFIG": "/"}, "/: Is a directory")):
+            done = run("consume", "--count", "1", program=FEED, home=folder, **variables)
+            assert done.returncode != 0 and "Fix: " in done.stderr, done
+            assert why.split(": ")[-1] in done.stderr or "URMA_DEVICE" in variables, done
+        os.mkfifo(path)
+        done = run("--config", home=folder)  # does not wait for a writer
+        assert done.returncode == 0, done
+        path.unlink()
+
+
+def test_an_unknown_variable_is_a_warning():
+    done = run(program=STAT, URMA_DEVCIE="udp:")
+    assert done.returncode == 0, done
+    assert done.stderr == "urma_stat: warning: the variable URMA_DEVCIE has no effect; " \
+                          "perhaps URMA_DEVICE is meant\n", done
+    assert run(program=STAT, URMA_TEST_X="1").stderr == ""
+    # With a log, the library says it, once.
+    done = run("udp:", URMA_DEVCIE="x", URMA_LOG="warn")
+    assert done.returncode == 0, done
+    assert done.stderr.count("URMA_DEVCIE") == 1, done
+    assert done.stderr.startswith("liburma: warning: the variable URMA_DEVCIE"), done
+
+
+def test_the_log_is_written_to_stderr():
+    done = run("udp:", URMA_LOG="info")
+    assert done.returncode == 0, done
+    assert "liburma: info: udp:: opened: " in done.stderr and done.stderr.endswith(": closed\n")
+    for level in ("off", "error", "warning", "warn"):
+        assert run("udp:", URMA_LOG=level).stderr == "", level
+
+
+def test_a_privileged_program_reads_no_environment():
+    if os.geteuid() != 0:
+        print("(skipped: only root can make a program that has its rights)")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        program = shutil.copy(INFO, folder)
+        os.chmod(program, 0o4755)
+        done = subprocess.run([program, "--config", "--json", "udp:"], capture_output=True,
+                              text=True, timeout=30, user=STRANGER, group=STRANGER,
+                              extra_groups=[], cwd="/",
+                              env={"URMA_DEVICE": "upd:", "URMA_LOG": "info", "URMA_X": "",
+                                   "URMA_CONFIG": "/nonexistent"})
+        if "nosuid" in subprocess.run(["findmnt", "-no", "OPTIONS", "-T", folder],
+                                      capture_output=True, text=True).stdout:
+            print("(skipped: set-user-ID has no effect here)")
+            return
+        assert done.returncode == 0 and done.stderr == "", done
+        chosen = json.loads(done.stdout)["configuration"]
+        assert [one["value"] for one in chosen] == ["cxl:", "off", "none"], chosen
+
+
+run_tests(globals())
