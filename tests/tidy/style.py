@@ -34,7 +34,7 @@ BANNED = (
      EVERYWHERE, ()),
     (r"\.\s*detach\s*\(\s*\)", "the thread is never joined: join it", EVERYWHERE, ()),
     (CLOCK, "time is told, not read: take a Time, or read_clock() of base/clock.h",
-     EVERYWHERE, ("base/clock.h", "apps/", "tests/")),
+     EVERYWHERE, ("base/clock.h", "apps/", "python/", "tests/")),
     (r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|(?<![\w.>:])sleep\s*\(",
      "nothing in the library sleeps but in ppoll and futex", LIBRARY,
      # Looking again for a name that is not published yet is the caller's own wait. Jfc has a

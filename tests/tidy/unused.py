@@ -9,7 +9,7 @@ README_LINES = 20
 # Headers for users, which no file of the tree has to include.
 PUBLIC = re.compile(r"urma/[^/]+\.hpp$")
 # Scripts that people start by hand.
-STARTED_BY_HAND = re.compile(r"[^/]+$|\.ci/")
+STARTED_BY_HAND = re.compile(r"[^/]+$|\.ci/|python/setup\.py$")
 
 
 # A command with its arguments, which may contain one level of parentheses.
