@@ -4,8 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <deque>
+#include <map>
 
-#include "apps/common/near_names.h"
+#include "apps/common/output.h"
+#include "base/near_names.h"
 
 namespace urma::apps {
 namespace {
@@ -23,14 +25,16 @@ struct CommandLine::Parser {
   };
 
   CLI::App app;
+  std::map<const CLI::Option*, std::vector<std::string>> offered;
   std::deque<Typed> typed;  // a deque, because the options refer to its elements
 };
 
-CommandLine::CommandLine(std::string program)
-    : program_(std::move(program)), parser_(std::make_unique<Parser>()) {
+CommandLine::CommandLine(std::string program, Help help)
+    : program_(std::move(program)), help_text_(help), parser_(std::make_unique<Parser>()) {
   parser_->app.set_help_flag();
   flag("-h,--help", help_);
   flag("--version", version_);
+  text("--completion", shell_);
 }
 
 CommandLine::~CommandLine() = default;
@@ -57,6 +61,11 @@ void CommandLine::add(const std::string& names, Read read, Valid valid) {
   one.option = parser_->app.add_option(names, one.word);
 }
 
+void CommandLine::offer(const std::string& name, std::vector<std::string> words) {
+  const std::string first = name.substr(0, name.find(','));
+  parser_->offered[parser_->app.get_option(first)] = std::move(words);
+}
+
 CommandLine::Asked CommandLine::parse(int count, char** arguments) {
   try {
     parser_->app.parse(count, arguments);
@@ -69,6 +78,7 @@ CommandLine::Asked CommandLine::parse(int count, char** arguments) {
   } catch (const CLI::ParseError& e) {
     usage(fmt::format("{}. Fix: see {} --help", e.what(), program_));
   }
+  if (given("--completion")) answer_completion();
   if (help_all_) return Asked::help_all;
   if (help_) return Asked::help;
   if (version_) return Asked::version;
@@ -78,6 +88,49 @@ CommandLine::Asked CommandLine::parse(int count, char** arguments) {
                       one.valid()));
   }
   return Asked::nothing;
+}
+
+CommandWords CommandLine::command_words() const {
+  CommandWords out{.program = program_};
+  for (const CLI::Option* const option : parser_->app.get_options()) {
+    std::vector<std::string> choices;
+    if (const auto at = parser_->offered.find(option); at != parser_->offered.end()) {
+      choices = at->second;
+    }
+    if (option->get_positional()) {
+      std::string name = option->get_name();
+      std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
+      out.words.push_back({.placeholder = name, .choices = std::move(choices)});
+      // The first word of a list is a command.
+      const bool list = option->get_items_expected_max() > 1;
+      if (list) out.words.push_back({.placeholder = "FILE", .repeats = true});
+      continue;
+    }
+    CommandWords::Option one;
+    for (const std::string& name : option->get_snames()) one.names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) one.names.push_back("--" + name);
+    one.value.choices = std::move(choices);
+    if (option->get_items_expected_max() > 0) one.value.placeholder = "VALUE";
+    if (option->get_single_name() == "help") one.meaning = "print the help";
+    if (option->get_single_name() == "help-all") one.meaning = "print all options";
+    if (option->get_single_name() == "version") one.meaning = "print the version";
+    one.repeats = option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+    out.options.push_back(std::move(one));
+  }
+  if (help_text_ != nullptr) out.describe(help_text_());
+  return out;
+}
+
+// Prints the script for the shell that the user named.
+void CommandLine::answer_completion() const {
+  std::string names;
+  for (const NamedShell& shell : all_shells()) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", shell.name);
+    if (shell.name != shell_) continue;
+    print(shell.script(command_words()));
+    throw Answered();
+  }
+  usage(fmt::format("--completion: \"{}\" is invalid. Fix: give one of {}", shell_, names));
 }
 
 // Refuses words that belong to no option.

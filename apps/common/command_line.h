@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/common/command_words.h"
 #include "apps/common/failure.h"
 #include "apps/common/values.h"
 
@@ -17,7 +18,7 @@ namespace urma::apps {
 // A program's command line: options with typed values, single words, --help and --version. It
 // checks each word by itself; which options go together is the program's to check, after `parse`.
 //
-//   CommandLine line("urma_feed");
+//   CommandLine line("urma_feed", help);
 //   line.value("host", options.host, Host{});
 //   line.value("--count", options.count, WholeNumber{.least = 1});
 //   if (line.parse(count, arguments) == Asked::help) ...
@@ -28,8 +29,11 @@ class CommandLine {
   // A request to print something instead of running the program.
   enum class Asked : uint8_t { nothing, help, help_all, version };
 
-  // `program` is the command. It has -h, --help and --version.
-  explicit CommandLine(std::string program);
+  using Help = std::string (*)();
+
+  // `program` is the command. It has -h, --help and --version, and --completion SHELL, which prints
+  // the script by which a shell completes its words; `help` is the text that shows its options.
+  explicit CommandLine(std::string program, Help help = nullptr);
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
   ~CommandLine();
@@ -50,14 +54,18 @@ class CommandLine {
       return value.has_value();
     };
     add(names, read, [type] { return type.valid(); });
+    if constexpr (requires { type.choices(); }) offer(names, type.choices());
   }
   // An option of other programs that users may type, and what to do instead, as part of the error:
   // "give --count N".
   void foreign(std::string_view name, std::string_view instead) { foreign_[name] = instead; }
+  // Shells offer these words for the option or the word of this name; others are as valid.
+  void offer(const std::string& name, std::vector<std::string> words);
   // Adds --help-all, for a program with two screens of help.
   void two_screens() { flag("--help-all", help_all_); }
 
-  // Reads the values. If the user asks for help or the version, the values are not checked.
+  // Reads the values. If the user asks for help or the version, the values are not checked. Throws
+  // an Answered if the user asks for a script of completion, after printing it.
   Asked parse(int count, char** arguments);
 
   // Returns whether an option or a word was given. `name` is one of its names.
@@ -81,13 +89,17 @@ class CommandLine {
   void add(const std::string& names, Read read, Valid valid);
   [[noreturn]] void refuse_rest() const;
   std::string instead_of(const std::string& word) const;
+  [[noreturn]] void answer_completion() const;
+  CommandWords command_words() const;
 
   const std::string program_;
+  const Help help_text_;
   const std::unique_ptr<Parser> parser_;  // uses CLI11, whose header takes seconds to compile
   std::map<std::string_view, std::string_view> foreign_;
   bool help_ = false;
   bool help_all_ = false;
   bool version_ = false;
+  std::string shell_;
 };
 
 }  // namespace urma::apps

@@ -35,6 +35,9 @@ class Failure : public std::exception {
   std::string message_;
 };
 
+// Ends a program with Exit::ok: it was asked for something that is printed by now.
+struct Answered {};
+
 [[noreturn]] inline void usage(std::string message) {
   throw Failure(Exit::usage, std::move(message));
 }

@@ -37,6 +37,8 @@ int run_program(std::string_view program, const std::function<Exit()>& body) {
   try {
     warn_of_variables(program);
     exit = exit_with_captures(body());
+  } catch (const Answered&) {
+    exit = Exit::ok;
   } catch (const Failure& failure) {
     print_failure(program, failure.what());
     exit = failure.exit();

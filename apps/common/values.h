@@ -12,8 +12,8 @@
 namespace urma::apps {
 
 // The types of an option's value. `read` returns nothing if the word is not valid; `valid` names
-// the valid words, for an error. They are strict, unlike the conversions of CLI11, which also
-// accept signs, blanks, 0x10, octal 010 and "4 kb".
+// the valid words, for an error, and `choices` lists them, if there are few. They are strict,
+// unlike the conversions of CLI11, which also accept signs, blanks, 0x10, octal 010 and "4 kb".
 
 // A number of decimal digits.
 struct WholeNumber {
@@ -68,10 +68,11 @@ struct OneOf {
     }
     return std::nullopt;
   }
-  std::string valid() const {
-    std::string names;
-    for (const Named& one : all) names += fmt::format("{}{}", names.empty() ? "" : ", ", one.name);
-    return "one of " + names;
+  std::string valid() const { return fmt::format("one of {}", fmt::join(choices(), ", ")); }
+  std::vector<std::string> choices() const {
+    std::vector<std::string> names;
+    for (const Named& one : all) names.emplace_back(one.name);
+    return names;
   }
 };
 template <class Table>
@@ -94,6 +95,8 @@ struct ListOf {
     return out;
   }
   std::string valid() const { return each.valid() + ", or several with commas between them"; }
+  auto choices() const requires requires { each.choices(); }
+  { return each.choices(); }
 };
 template <class Value>
 ListOf(Value) -> ListOf<Value>;

@@ -89,8 +89,9 @@ Options parse_options(int count, char** arguments) {
   std::string host;
   bool lines = false;
   std::vector<std::string> hosts;
-  apps::CommandLine line("urma_feed");
+  apps::CommandLine line("urma_feed", help);
   line.text("what", what);
+  line.offer("what", {"consume", "produce"});
   line.value("host", host, apps::Host{});
   line.texts("--to", hosts);
   line.texts("--device", options.devices);

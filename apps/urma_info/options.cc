@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "apps/common/command_line.h"
+#include "apps/urma_info/help.h"
 
 namespace urma::apps::info {
 namespace {
@@ -16,7 +17,7 @@ Mode choose_mode(const CommandLine& line) {
   if (line.given("--error")) return Mode::error;
   if (line.given("--help")) return Mode::help;
   if (line.given("--version")) return Mode::version;
-  return line.given("what") ? Mode::device : Mode::devices;
+  return line.given("device") ? Mode::device : Mode::devices;
 }
 
 // Refuses words and options that this mode does not have.
@@ -35,21 +36,31 @@ void refuse_others(const Options& options, bool named) {
   }
 }
 
+// Shells offer these words behind the options that may have a word.
+void offer_words(CommandLine& line) {
+  std::vector<std::string> statuses, drivers;
+  for (const StatusInfo& info : all_statuses()) statuses.emplace_back(info.name);
+  for (const DriverInfo& driver : list_drivers()) drivers.push_back(driver.name);
+  line.offer("--error", statuses);
+  line.offer("--help", drivers);
+}
+
 }  // namespace
 
 Options parse_options(int count, char** arguments) {
   Options options;
   bool config = false, doctor = false, error = false;
-  CommandLine line("urma_info");
+  CommandLine line("urma_info", help);
   line.flag("--config", config);
   line.flag("--doctor", doctor);
   line.flag("--error", error);
   line.flag("--json", options.json);
   line.flag("-v,--verbose", options.verbose);
-  line.text("what", options.what);
+  line.text("device", options.what);
+  offer_words(line);
   line.parse(count, arguments);
   options.mode = choose_mode(line);
-  refuse_others(options, line.given("what"));
+  refuse_others(options, line.given("device"));
   return options;
 }
 

@@ -110,8 +110,9 @@ Options parse_options(int count, char** arguments) {
   Options options;
   std::vector<std::string> words;
   std::vector<std::string> hosts;
-  apps::CommandLine line("urma_notify");
+  apps::CommandLine line("urma_notify", help);
   line.words(words);
+  line.offer("words", {"send", "serve"});
   line.texts("--to", hosts);
   line.texts("--device", options.devices);
   line.text("--as", options.name);

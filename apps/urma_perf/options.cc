@@ -8,11 +8,12 @@
 
 #include "apps/common/command_line.h"
 #include "apps/common/failure.h"
-#include "apps/common/near_names.h"
 #include "apps/common/servers.h"
 #include "apps/urma_perf/budget.h"
 #include "apps/urma_perf/foreign_options.h"
+#include "apps/urma_perf/help.h"
 #include "apps/urma_perf/timetable.h"
+#include "base/near_names.h"
 
 namespace urma::apps::perf {
 namespace {
@@ -52,12 +53,21 @@ OneOf<NamedRetransmission> any_retransmission() {
   return {std::span(all.first, all.last)};
 }
 
+// Returns the words that may stand first.
+std::vector<std::string> commands() {
+  std::vector<std::string> out = {"server", "reg", "compare", "main"};
+  std::istringstream names(test_names());
+  for (std::string name; std::getline(names >> std::ws, name, ',');) out.push_back(name);
+  return out;
+}
+
 void add_options(CommandLine& line, Options& options, GivenWords& words) {
   line.two_screens();
   line.flag("--budget", words.budget);
   line.flag("--selftest", words.selftest);
   line.flag("--ping", words.ping);
   line.text("what", words.what);
+  line.offer("what", commands());
   line.text("host", words.host);
   line.flag("--self", options.self);
   line.value("--size", options.sizes, ListOf{Bytes{max_write_bytes}});
@@ -131,14 +141,6 @@ void choose_host(const GivenWords& words, Options& options) {
   if (!host)
     usage(fmt::format("host: \"{}\" is invalid. Fix: give {}", words.host, Host{}.valid()));
   options.host = *host;
-}
-
-// Returns the words that may stand first.
-std::vector<std::string> commands() {
-  std::vector<std::string> out = {"server", "reg", "compare", "main"};
-  std::istringstream names(test_names());
-  for (std::string name; std::getline(names >> std::ws, name, ',');) out.push_back(name);
-  return out;
 }
 
 // Returns whether a word in place of a test is the host of the main measurement.
@@ -539,7 +541,7 @@ std::vector<Case> Options::cases() const {
 Options parse_options(int count, char** arguments) {
   Options options;
   GivenWords words;
-  CommandLine line("urma_perf");
+  CommandLine line("urma_perf", help_all);
   add_options(line, options, words);
   add_result_options(line, options, words);
   for (const ForeignOption& one : foreign_options) line.foreign(one.name, one.instead);

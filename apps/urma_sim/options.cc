@@ -49,7 +49,8 @@ struct ShapeName {
   std::optional<Switches::Shape> read(std::string_view word) const {
     return Switches::shape_of(word);
   }
-  std::string valid() const { return "one of star, parking, leaf_spine"; }
+  std::string valid() const { return fmt::format("one of {}", fmt::join(choices(), ", ")); }
+  std::vector<std::string> choices() const { return {"star", "parking", "leaf_spine"}; }
 };
 
 std::string names_of(const std::vector<Switches::Shape>& shapes) {
@@ -111,7 +112,7 @@ Options parse_options(int count, char** arguments) {
   Choice given;
   const congestion::ControllerKind* control = congestion::find_controller("aimd");
   uint64_t rtt_us = 0, duration_us = 0;
-  apps::CommandLine line("urma_sim");
+  apps::CommandLine line("urma_sim", help);
   line.value("--scenario", options.scenario, apps::OneOf{scenarios()});
   line.value("--cc", control, apps::OneOf{congestion::controllers()});
   line.value("--topology", given.shape, ShapeName{});

@@ -49,7 +49,7 @@ void check_user(const Options& options) {
 Options parse_options(int count, char** arguments) {
   Options options;
   bool wants_metrics = false;
-  CommandLine line("urma_stat");
+  CommandLine line("urma_stat", help);
   line.flag("--metrics", wants_metrics);
   add_common(line, options);
   line.flag("--wide", options.wide);
@@ -124,7 +124,7 @@ Exit codes: 0 ok, even if no device is open   1 error   2 usage   130 Ctrl-C
 
 Options parse_top_options(int count, char** arguments) {
   Options options;
-  CommandLine line("urma_top");
+  CommandLine line("urma_top", top_help);
   add_common(line, options);
   const CommandLine::Asked asked = line.parse(count, arguments);
   options.mode = asked == CommandLine::Asked::help      ? Options::Mode::help

@@ -225,7 +225,7 @@ Options parse_options(int count, char** arguments) {
   uint64_t rtt_us = 2000;  // 1 ms that each end over UDP may be late
   uint64_t lease_seconds = 5;
   const congestion::PortMeterKind* meter = congestion::find_port_meter("caqm_r");
-  apps::CommandLine line("urma_switch");
+  apps::CommandLine line("urma_switch", help);
   line.text("address", address);
   line.texts("--device", devices);
   line.value("--rate", settings.port.bytes_per_second, port_rate);

@@ -142,6 +142,42 @@ TEST_CASE("command line: values are not checked when the user asks for help") {
   CHECK(!refusal({"--help-all"}).empty());
 }
 
+TEST_CASE("command line: what a shell offers for an option is described by the help") {
+  CommandWords words{.program = "program",
+                     .options = {{.names = {"-l", "--loud"}},
+                                 {.names = {"--quiet"}},
+                                 {.names = {"--file"}, .value = {.placeholder = "VALUE"}},
+                                 {.names = {"--error"}},
+                                 {.names = {"--speaks"}, .value = {.placeholder = "VALUE"}},
+                                 {.names = {"-h", "--help"}, .meaning = "print the help"}}};
+  words.describe(R"(program - does nothing
+
+  program --file x         this line is not about an option
+  -l, --loud         print much; more than is read
+  --file FILE        write what is printed
+                     to a file. It is replaced
+  --quiet            RNR is not printed
+  --error [STATUS]   describe one
+)");
+  REQUIRE(words.options.size() == 5);  // the help does not show --speaks
+  const auto& options = words.options;
+  CHECK(options[0].meaning == "print much");
+  CHECK(options[0].value.placeholder.empty());
+  CHECK(options[1].meaning == "RNR is not printed");
+  CHECK(options[1].value.placeholder.empty());
+  CHECK(options[2].meaning == "write what is printed to a file");
+  CHECK(options[2].value.placeholder == "FILE");
+  CHECK(options[3].value.placeholder == "STATUS");
+  CHECK(options[3].value.optional);
+  CHECK(options[4].meaning == "print the help");
+}
+
+TEST_CASE("command line: an unknown shell is refused, whatever else is asked for") {
+  CHECK(refusal({"--completion", "ksh", "--help"}) ==
+        "--completion: \"ksh\" is invalid. Fix: give one of bash, zsh, fish");
+  CHECK(refusal({"--completion"}).starts_with("--completion takes one value"));
+}
+
 TEST_CASE("command line: two options that exclude each other are refused") {
   Line line;
   line.parse({"-l", "--quiet", "--depth", "3"});

@@ -12,19 +12,13 @@ import shutil
 import subprocess
 import sys
 
+from running import help_of
+
 ROOT = pathlib.Path(sys.argv[1])
 LONG = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 SECTIONS = ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "FILES", "EXAMPLES",
             "SEE ALSO")
 IMPLIED = {"--help"}  # not every help names itself
-
-
-def help_of(tool):
-    for option in ("--help-all", "--help"):
-        done = subprocess.run([tool, option], capture_output=True, text=True, timeout=20)
-        if done.returncode == 0:
-            return done.stdout
-    raise AssertionError(f"{tool} --help: {done.stderr}")
 
 
 def device_strings_of(page):

@@ -111,3 +111,13 @@ def check_help(program):
         assert done.returncode == 0 and done.stderr == "", done
         assert len(done.stdout.splitlines()) <= 30, done.stdout
         assert max(map(len, done.stdout.splitlines())) <= 100, done.stdout
+
+
+def help_of(tool):
+    """Returns the longest help of a program."""
+    for option in ("--help-all", "--help"):
+        done = subprocess.run([tool, option], capture_output=True, text=True, timeout=20,
+                              check=False)
+        if done.returncode == 0:
+            return done.stdout
+    raise AssertionError(f"{tool} --help: {done.stderr}")
