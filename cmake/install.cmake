@@ -97,7 +97,15 @@ file(GLOB documents RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
 list(PREPEND documents README.md CHANGELOG.md LICENSE)
 configure_file(cmake/install_documents.cmake.in install_documents.cmake @ONLY)
 install(SCRIPT ${PROJECT_BINARY_DIR}/install_documents.cmake)
+install(FILES cmake/examples.cmake.in DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
+        RENAME CMakeLists.txt)
 install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL FILES_MATCHING
         PATTERN *.1)
 install(FILES tools/wireshark/README.md tools/wireshark/uboe.lua
         DESTINATION ${CMAKE_INSTALL_DATADIR}/urma/wireshark)
+
+# Removes what the last installation from this tree has installed.
+configure_file(cmake/uninstall.cmake.in uninstall.cmake @ONLY)
+if(PROJECT_IS_TOP_LEVEL)
+  add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -P ${PROJECT_BINARY_DIR}/uninstall.cmake)
+endif()

@@ -257,6 +257,44 @@ def check_destdir(work):
         assert (work / "staged/usr" / name).exists(), name
 
 
+def check_completion(prefix):
+    """Checks that each tool has a script for each shell."""
+    for tool in (prefix / "bin").iterdir():
+        for script in (f"bash-completion/completions/{tool.name}",
+                       f"zsh/site-functions/_{tool.name}",
+                       f"fish/vendor_completions.d/{tool.name}.fish"):
+            text = (prefix / "share" / script).read_text(encoding="utf-8")
+            assert f"Completion of {tool.name}" in text and "version" in text, script
+
+
+def check_examples(prefix, work):
+    """Builds the installed examples as they are, as a project of their own."""
+    sources = prefix / "share/doc/urma/examples"
+    said = run("cmake", "-G", "Ninja", "-S", sources, "-B", work / "examples",
+               f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_CXX_COMPILER={COMPILER}")
+    run("cmake", "--build", work / "examples")
+    built = {path.name for path in (work / "examples").glob("example_*") if path.is_file()}
+    wanted = {f"example_{source.stem}" for source in sources.glob("*.cc")}
+    without_boost = set(re.findall(r"(example_\w+) left out: it needs Boost", said))
+    assert built and built == wanted - without_boost, (wanted, built)
+
+
+def check_uninstall(prefix):
+    """Checks that all installed files go, that others stay, and that there is nothing to repeat."""
+    (prefix / "bin/another").touch()
+    (prefix / "share/urma/mine").mkdir()
+    said = run("cmake", "--build", BUILD, "--target", "uninstall")
+    assert re.search(r"uninstall: removed \d{2,} files", said), said
+    left = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if not path.is_dir()}
+    assert left == {"bin/another"}, left
+    assert not (prefix / "include/urma").exists() and (prefix / "share/urma/mine").exists()
+    done = subprocess.run(["cmake", "-P", BUILD / "uninstall.cmake"], text=True,
+                          capture_output=True, check=False)
+    said = " ".join(done.stderr.split())
+    assert done.returncode != 0 and "nothing was installed from this build tree" in said, done
+    assert f"Fix: cmake --install {BUILD}" in said, done
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="urma-install-") as folder:
         work = pathlib.Path(folder)
@@ -264,11 +302,14 @@ def main():
         run("cmake", "--install", BUILD, "--prefix", work / "first")
         check_files(work / "first")
         check_links(work / "first")
+        check_completion(work / "first")
         if sys.argv[4:] == ["files"]:
+            check_uninstall(work / "first")
             return
         check_find_package(work / "first", work, "shared")
         shutil.move(work / "first", work / "urma")
         check_find_package(work / "urma", work, "shared", "static", "asio")
+        check_examples(work / "urma", work)
         check_without_boost(work / "urma", work)
         check_pkg_config(work / "urma", work)
         check_tools(work / "urma")
