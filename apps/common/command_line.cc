@@ -6,8 +6,8 @@
 #include <deque>
 #include <map>
 
+#include "apps/common/near_names.h"
 #include "apps/common/output.h"
-#include "base/near_names.h"
 
 namespace urma::apps {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "apps/common/failure.h"
+#include "apps/common/near_names.h"
 #include "apps/urma_info/wrap.h"
-#include "base/near_names.h"
 
 namespace urma::apps::info {
 namespace {

@@ -8,12 +8,12 @@
 
 #include "apps/common/command_line.h"
 #include "apps/common/failure.h"
+#include "apps/common/near_names.h"
 #include "apps/common/servers.h"
 #include "apps/urma_perf/budget.h"
 #include "apps/urma_perf/foreign_options.h"
 #include "apps/urma_perf/help.h"
 #include "apps/urma_perf/timetable.h"
-#include "base/near_names.h"
 
 namespace urma::apps::perf {
 namespace {
