@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The measurements that are compared: rows of the tables, and lines of the picture. Data only."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws two panels of lines, as SVG. Does not know what was measured."""
 
 import dataclasses

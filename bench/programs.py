@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs that are compared: how each is started, and its figures in common units.
 
 Figures are a dict: us (of one message), per_second (messages), bytes_per_second; of liburma also

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the results as Markdown: medians over the rounds, ratios within each, and the machine.
 
 A run is a dict: key, round, good (it waited little for a processor), and its figures.

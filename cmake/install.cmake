@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # `cmake --install` installs the library with these rules, and other projects find it by them. Each
 # tool's directory installs its own tool. Nothing here names the prefix, so the installed tree may
 # be moved afterwards.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Where Boost.Asio is young enough: Debian 12 has a package of its own for that, which cannot be
 # installed beside the default one. If that is there, it stays, and tests of newer parts are skipped.
 boost_package() {

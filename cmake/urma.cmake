@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # How this tree is built from its directories.
 
 # Checks of undefined behaviour that the targets of a directory do without: it sets this variable.

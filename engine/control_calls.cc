@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/control_calls.h"
 
 namespace urma::engine {

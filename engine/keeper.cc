@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/keeper.h"
 
 #include <sys/timerfd.h>

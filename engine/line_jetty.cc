@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/line_jetty.h"
 
 #include "base/assert.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The all-to-all of a mixture of experts: each of N processes has tokens and hosts one expert. In
 // each round every process sends each token to the expert that its router chose (dispatch), and
 // gets it back when the expert has computed it (combine).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moves the KV cache of prompts from a process that computes it (prefill) into the paged cache of a
 // process that uses it (decode), as vLLM does over Mooncake or NIXL.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A service of coroutines: it sends each message back to its client.
 //
 //   example_echo serve [DEVICE]           until Ctrl-C

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A key-value store whose values are read one-sidedly: `get` reads the server's memory, and the
 // server's process does nothing for it. `put` is a message; one process alone changes the memory.
 //

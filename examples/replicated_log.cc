@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A replicated log: a leader appends entries to the memory of its followers by one-sided writes. An
 // entry is committed when a majority has it (the leader counts).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scatters one buffer to N peers: each gets its part, and is notified. By the deadline all parts
 // are there, or the peers that lack theirs are named.
 //

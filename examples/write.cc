@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shortest complete program: one device owns memory, and another one writes to it.
 #include <cstdio>
 #include <string_view>

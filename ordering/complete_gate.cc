@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ordering/complete_gate.h"
 
 namespace urma::ordering {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // How arguments of Python become values of the library, and errors of the library exceptions.

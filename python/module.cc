@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The module urma._urma. The package in urma/ has the rest: enumerations, exceptions, asyncio.
 
 #include <pybind11/pybind11.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes a wheel: CMake builds the module, which contains the library.
 
     python3 -m pip wheel --no-build-isolation --no-deps -w build python/

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages made of tables in the sources: statuses, cures of errors, counters, and manual pages."""
 
 import html

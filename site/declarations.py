@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the public declarations of the headers, each with its comment.
 
 Universal Ctags finds the names; the text of a declaration and its comment are taken from the lines

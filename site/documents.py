@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turns Markdown documents of the tree into pages. Links between them are changed to links between
 pages; the documents stay the only source of the text."""
 

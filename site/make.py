@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Builds the site: make.py ROOT OUT. Pages of documents, of the API, of tables in the sources; and
 manual pages of section 3 in OUT/man3."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manual pages of section 3: one for each page of the reference, and a line that refers to it for
 each type and each function."""
 

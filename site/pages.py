@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages of the site: their navigation, their frame, and links from one to another."""
 
 import dataclasses

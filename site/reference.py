@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference of the API: pages made of the declarations of the public headers."""
 
 import html

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "transport/peer_paths.h"
 
 namespace urma::transport {

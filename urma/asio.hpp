@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Jetties for Boost.Asio (1.74 or newer): imports, works, arrivals and events as asynchronous

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // The open devices of this user's processes, with their counters and channels, for tools such as

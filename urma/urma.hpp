@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // The Unified Bus (UB) programming model in user space. A process opens a device, makes memory

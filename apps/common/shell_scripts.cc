@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "apps/common/shell_scripts.h"
 
 #include <fmt/format.h>

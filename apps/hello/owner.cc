@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Owns memory, publishes it under a name, and waits until a peer has written to it.
 #include <cstdio>
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds memory by its name, writes to it, and notifies its owner with an immediate.
 #include <cstdio>
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "apps/urma_perf/verbs_limit.h"
 
 #include "apps/common/failure.h"

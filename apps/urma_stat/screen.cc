@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "apps/urma_stat/screen.h"
 
 #include <poll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "drivers/cxl/cxl_port.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "drivers/cxl/own_files.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "drivers/dpdk/extended_counters.h"
 
 #include <rte_ethdev.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "drivers/dpdk/ring_pairs.h"
 
 #include <rte_bus_vdev.h>

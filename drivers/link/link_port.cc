@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "drivers/link/link_port.h"
 
 #include <poll.h>

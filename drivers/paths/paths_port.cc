@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "drivers/paths/paths_port.h"
 
 #include <sys/epoll.h>

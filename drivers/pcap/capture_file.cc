@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "drivers/pcap/capture_file.h"
 
 #include <fcntl.h>

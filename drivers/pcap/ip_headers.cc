@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "drivers/pcap/ip_headers.h"
 
 #include "base/bits.h"

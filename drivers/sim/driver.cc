@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "drivers/driver.h"
 #include "congestion/port_meter.h"
 #include "drivers/sim/clocked_port.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "drivers/sim/port.h"
 
 #include "base/failed.h"

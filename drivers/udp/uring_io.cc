@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "drivers/udp/uring_io.h"
 
 #include <sys/mman.h>

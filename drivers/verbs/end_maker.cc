@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "drivers/verbs/end_maker.h"
 
 #include <pthread.h>

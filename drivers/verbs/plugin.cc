@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "drivers/verbs/plugin.h"
 
 #include "drivers/verbs/datagram_port.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "drivers/verbs/raw_datagrams.h"
 
 #include <rdma/rdma_cma.h>

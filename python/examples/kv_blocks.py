@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Hands blocks of a KV cache from a prefill process to a decode process, without a copy at the
 sender.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A notification service of asyncio: what one client says, all listeners get.
 
     notify.py serve [NAME]         until Ctrl-C

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory and messages of other processes: the Unified Bus programming model.
 
     with urma.open() as device:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import enum
 from datetime import timedelta
 from types import TracebackType

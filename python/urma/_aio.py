@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Works, arrivals and events in asyncio.
 
 A watch polls one completion queue of a Jetty from an event loop. It polls the queue until that is

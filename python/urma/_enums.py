@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The enumerations of the package. Their values are those of the library."""
 
 import enum

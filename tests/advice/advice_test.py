@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Does what the errors advise work when it is typed? advice_test.py SOURCES PROGRAM...
 
 advice.txt has each cure that the sources name. Those that can be typed are: a command that is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the advice in the sources: each text behind "Fix: ", and texts that functions put there."""
 
 import re

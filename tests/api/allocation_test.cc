@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // R13: the N-th of all allocations that a process makes while it opens, uses and closes devices is
 // refused, for each N. Either a call returns an error that says so or all works complete, and
 // nothing is leaked.

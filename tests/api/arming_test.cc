@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // poll_and_arm: the step before a sleep at a descriptor, of which no completion may be lost.
 
 #include <deque>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Atomics of several processors, engines and media on one word.
 
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that no process can have, and values that their enumerations do not have: works with them
 // complete once, as bad_work, and control calls return invalid_argument.
 

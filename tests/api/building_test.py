@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Is a work built without a string instruction? building_test.py ROOT COMPILER
 
 Compilers clear a large object by one, or by a call of memset, which takes longer than filling the

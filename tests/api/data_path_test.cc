@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // After set-up nothing on the data path allocates or locks.
 
 #include <dirent.h>

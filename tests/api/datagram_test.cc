@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unreliable messages, which are not acknowledged, over each medium.
 
 #include <time.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Does the compiler warn when a result is dropped? discarded_test.py ROOT COMPILER
 
 A program that ignores such a result has a bug that nothing else shows: a work that was never

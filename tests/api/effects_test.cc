@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests that a device has no side effects on its process: it changes no state that the whole
 // process shares.
 

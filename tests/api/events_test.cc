@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Event channels: one descriptor for several queues, for chosen completions only, and for events
 // that are not completions.
 

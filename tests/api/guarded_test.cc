@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that may not be what its owner believes: read-only where peers are to write, or cut off.
 
 #include <sys/mman.h>

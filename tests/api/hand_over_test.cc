@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // share=segment: each segment is a file of its own, and a peer that shows its token gets the
 // descriptor. Any process that can open the window may ask, may keep a descriptor that it got, and
 // may send invalid requests.

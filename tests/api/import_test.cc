@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Imports that do not block (Device::start_import).
 
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small works on mapped memory have usually ended when `post` returns.
 
 #include <algorithm>

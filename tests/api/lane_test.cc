@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lanes (Jetty::lane): one thread uses a peer's mapped segment by itself, with the rights, the
 // bounds and the revocation of works.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that is larger than the machine's, that belongs to a file, or that is shared with a child.
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When the system has run out of memory, descriptors, threads, bytes of a file or random numbers,
 // calls return an error. They never throw, abort or raise a signal.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Segments that lie in a window: processors copy them without packets, with the same checks and the
 // same completions as with packets.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A device that was opened with DeviceOptions::profile times its stages.
 
 #include <thread>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests file systems without room. The error says what failed, which file system it is, how large
 // it is, how much is free and how much is needed; and it names a command that cures it. The test
 // runs that command.

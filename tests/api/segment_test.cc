@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tokens and what they protect, both for packets and for copies in a window.
 
 #include <atomic>

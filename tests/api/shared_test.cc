@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queues that several Jetties share and several threads use.
 
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process may have closed stdin, stdout and stderr. No descriptor of the library may get their
 // numbers: otherwise a line that the process prints to stderr would overwrite a window's header.
 

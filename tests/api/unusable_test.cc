@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the answers of each call of each public class on an object that was moved from, on an
 // object whose device was closed, and in a child of fork, to which the device does not belong.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Does urma_perf --budget report what idle objects cost? A small run: urma_perf --budget of 20 000
 Jetties and 256 peers.
 usage: budget_test.py URMA_PERF"""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests `urma_perf --cc` with each congestion control: cc_test.py PATH_TO_URMA_PERF"""
 
 import json

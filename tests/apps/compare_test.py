@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests bench/compare without UCX and libfabric: compare_test.py ROOT. Their output was
 recorded."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Do shells complete the words of the tools? completion_test.py TOOL...
 
 Compares the options that a shell offers with the help of the tool, and lets bash, fish and zsh

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests what the environment and the configuration file set:
 configuration_test.py URMA_INFO URMA_STAT URMA_FEED"""
 

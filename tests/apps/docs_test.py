@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Do the programs in the documents compile and run? docs_test.py ROOT COMPILER STATIC_LIBRARY
 
 A ```cpp block that contains `main` is a whole program, compiled without a warning and linked; one

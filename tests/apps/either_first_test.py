@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Either side may start first, also if both are on 127.0.0.1:
 either_first_test.py PATH_TO_URMA_PERF PATH_TO_URMA_NOTIFY PATH_TO_URMA_FEED
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs each example as its row in the README says: examples_test.py FOLDER_OF_PROGRAMS"""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests the two programs of README.md: hello_test.py ROOT OWNER WRITER"""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """While a client looks for its server: does Ctrl-C end it, and for how long does it look?
 interrupt_test.py URMA_PERF URMA_NOTIFY URMA_FEED"""
 

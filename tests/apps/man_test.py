@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Do the man pages have exactly the options that the tools have? man_test.py ROOT TOOL...
 
 Compares the options of each page with the tool's help, and the device strings that urma_info(1)

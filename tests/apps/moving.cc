@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One end of a flow whose paths are added and removed. `moving DEVICE` receives, and prints its
 // descriptor. `moving DEVICE DESCRIPTOR` sends writes of 16 KiB to that descriptor, each with its
 // number. Each line on stdin is a command, and is answered by one line: "add DEVICE",

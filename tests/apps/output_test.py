@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Do the tools report that their output cannot be written? output_test.py TOOL..."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """urma_perf between two network namespaces with four cables: a cable is pulled and put back while
 urma_perf writes and verifies, and the process at either end is killed and started again. Skipped if
 no namespaces can be made."""

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sender that breaks every rule of urma_notify's dialogue: rude ADDRESS
 //
 // It sends texts that are not messages, bodies with invalid numbers, and questions whose answers it

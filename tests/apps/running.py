@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by the tests of programs: runs the tests of a file, starts and ends programs, and checks
 what several tests check."""
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "apps/urma_perf/server.h"
 
 #include "apps/urma_notify/capacity.h"

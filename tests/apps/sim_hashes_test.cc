@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trace hashes of small runs of urma_sim are recorded in sim_hashes.txt. They are the same at
 // each level of optimisation and with sanitizers, because decisions depend on nothing but the
 // options.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests urma_feed as people use it: urma_feed_test.py PATH_TO_URMA_FEED"""
 
 import os

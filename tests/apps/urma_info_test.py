@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests urma_info as people and scripts use it: urma_info_test.py PATH_TO_URMA_INFO"""
 
 import json

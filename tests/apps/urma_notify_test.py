@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests urma_notify as people use it: urma_notify_test.py PATH_TO_URMA_NOTIFY PATH_TO_RUDE"""
 
 import hashlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests urma_perf between several processes, --selftest and --ping: urma_perf_group_test.py PATH"""
 
 import csv

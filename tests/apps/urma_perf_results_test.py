@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests rates, histograms and drawings of urma_perf: urma_perf_results_test.py URMA_PERF ROOT"""
 
 import json

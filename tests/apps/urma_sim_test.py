@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests urma_sim as people and scripts use it: urma_sim_test.py URMA_SIM"""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests urma_stat as people and scripts use it:
 urma_stat_test.py URMA_STAT URMA_TEST_PEER URMA_PERF URMA_TOP"""
 

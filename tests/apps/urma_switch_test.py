@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests urma_switch as people use it: urma_switch_test.py PATH_TO_URMA_SWITCH PATH_TO_URMA_PERF
 
 Two processes send to a third one through a switch of 100 Mbit/s, with each congestion control; the

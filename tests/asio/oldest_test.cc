@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the code for Boost 1.74, which has no cancellation slots, and has `awaitable` where newer
 // versions have `deferred`. The header is compiled as if the installed Boost were that old.
 #include <boost/asio/bind_executor.hpp>

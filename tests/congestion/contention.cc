@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs scenarios of congestion and prints a line of JSON for each cell.
 
 #include <cmath>

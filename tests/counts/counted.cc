@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executes the counted case the given number of times, in a function of its own that callgrind
 // observes.
 //   counted                 the compiler that it was made by

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Do the important steps take more instructions than recorded?
 
     tests/counts/counts.py PROGRAM            against tests/counts/counts.txt: a test

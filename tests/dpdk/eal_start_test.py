@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Does EAL start with the arguments and with the memory that it is given?
 eal_start_test.py PEER arguments|huge_pages
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // EAL leaves the process as it was, and several devices share it. EAL is started once in this
 // program, by whichever test comes first.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frames that no host of liburma sends: runts, frames that are too large, mutated ones and wrong
 // checksums, as a port of DPDK receives them. A port of net_pcap receives what a file contains.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data that is sent from the application's memory: when frames settle, and that the port does not
 // read the memory afterwards. A pair of rings stands for a port that reads packets late: the other
 // end reads them, when it looks.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Does urma_perf --limit measure bare frames over a second pair of ports?
 limit_test.py URMA_PERF
 """

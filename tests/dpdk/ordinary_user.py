@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs programs as an ordinary user, also if the test runs as root."""
 
 import os

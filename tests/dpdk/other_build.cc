@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shared object of the driver as another build makes it.
 
 #include "drivers/dpdk/plugin.h"

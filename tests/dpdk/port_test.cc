@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Peers that leave and return, and whole devices over ports of DPDK.
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Do two processes reach each other over each kind of virtual port, and do they survive each other?
 processes_test.py PEER sockets|kernel [KILLS]
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Are devices refused, with what to do, that the machine or another process does not allow?
 refused_test.py PEER
 

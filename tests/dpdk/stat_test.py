@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Does urma_stat show the statistics of a port of DPDK, by the names that DPDK gives them?
 stat_test.py URMA_STAT PEER
 

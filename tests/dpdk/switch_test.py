@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Does urma_switch forward between ports of DPDK, and between these and udp?
 switch_test.py URMA_SWITCH URMA_PERF
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ports that run under the virtual time of a simulated network: which ports can, how their time
 // passes, and how they end.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The promises that every driver keeps. The suite runs on each driver that is built
 // (conformance_pairs.h).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows of shared memory: which of them can be opened, and what the errors of the others say.
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices in a window of shared memory: their slots and rings, how resources of dead processes are
 // recovered, and a window that is cut off while it is used.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Some interfaces cannot segment, and report this only when a program sends. This program defines
 // its own sendmsg and sendmmsg, which act like such an interface when a test asks for it.
 

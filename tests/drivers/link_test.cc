@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Promises of link(SWITCH):DEVICE beyond those of every port.
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contents of a capture, and the errors if one cannot be written.
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process at one end of a device. driver_peer DEVICE ROLE:
 //
 //   serve           publishes a segment and a Jetty under "memory", for any process

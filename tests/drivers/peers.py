@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes of driver_peer, which are killed and started again."""
 
 import atexit

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares a ring of the window with a list of its expected contents, also while another process
 // overwrites parts of it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests of UDP ports that use io_uring, beside udp_test.cc and the conformance suite, which run on
 // such ports, too.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bell (base/bell.h) with one sleeper and two bringers, in every order of their steps: stores
 // reach memory late (each processor has a queue of stores, and a fence waits for it), bringers die
 // between any two steps, and sleepers wake spuriously. The steps are those of Bell and of

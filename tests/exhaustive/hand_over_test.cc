@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads::automatic (engine/keeper.h) in every order of its steps: the service thread; an
 // application that polls, waits, hands over and finally stops; and a peer that brings messages.
 // Each message must be seen by a pass. Loads and stores take effect immediately here; bell_test.cc

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A use of a segment and its end (drivers/cxl: Holder, Barriers, Segments), in every order of their
 // steps: a device says that it uses the segment, reads whether it is open, and copies; its owner
 // closes the segment, reads which device uses it, and gives the memory to another device if no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Light works (jetty/initiator/light_works.h), beside works that are recorded as soon as they are
 // sent: after each history of events both have sent the same packets and completed the same works,
 // and both end each work once.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests what a station on an Ethernet does with any frames, at any time: frames as other stations
 // send them, with some bytes changed, and frames of any bytes. Oracle: a packet that is accepted
 // lies within its frame; its sender is a host of this version of IP; the station's own messages are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Invalid datagrams at a port: a million within one process, between the packets of a transfer that
 // is checked byte by byte, and a hundred thousand on a real socket. Half of them have the right
 // ICRC, so they pass the first check.

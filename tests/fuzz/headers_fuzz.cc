@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests every header parser on any bytes. Oracle: what parses is emitted as the same bytes, except
 // for bits that the specification reserves, and parses again as the same value; no parser reads
 // beyond its input (ASan: the input lies at the end of its allocation).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests what a switch accepts from devices, and what a device accepts from a switch, on any bytes:
 // scripts in which devices attach, send, leave, fall silent and lie. Oracle: no two ports have one
 // address or one CNA; a packet leaves to the device that has its destination, and comes from the

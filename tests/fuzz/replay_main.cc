@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a fuzzer without libFuzzer: over every file of its corpus, and over as many inputs made from
 // them by a seeded generator as are asked for. The same arguments give the same run, except that
 // without SEED the second half of the inputs is made from URMA_TEST_SEED where that is set.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Another process writes into a window while two devices use it, so bytes change between two reads
 // of them. No process may crash, no memory may be touched except what works name, and each work
 // must end.

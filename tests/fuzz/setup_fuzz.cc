@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One Transport, and a fuzzer that plays every other process of the network: it answers, asks,
 // closes, resets and forges, in any order, with the right ICRC so that its messages are read. The
 // fuzzer knows what a peer knows: the set-up messages that were sent to it.

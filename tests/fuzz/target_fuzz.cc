@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transaction layer of one process, and a fuzzer that is all its peers: it sends requests,
 // packets of slices in any order, filler, answers and data of reads, valid and invalid. Meanwhile
 // the process posts works of its own, polls, flushes and unregisters, and channels die and are made

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests every parser of text from outside on any bytes. Oracle: what parses can be written, and the
 // written text parses as the same value; what does not parse has a reason that is not much longer
 // than the text; what is accepted has no control characters; and a name cannot leave its directory.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two Transports with a channel between them, and a fuzzer that owns the wire: it loses, repeats,
 // reorders, corrupts, replays, holds back, forges from elsewhere, and lets time pass.
 //

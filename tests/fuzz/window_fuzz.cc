@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two devices on a window of shared memory, and a hostile process that writes anything into it:
 // into its header, slots, bells, records and rings, and their contents. It also opens the window
 // repeatedly, and truncates it. Oracle: no device crashes or writes where it may not, and each work

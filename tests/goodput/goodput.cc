@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the share of a line that each mode of retransmission uses, for bench/retransmission:
 // reads rows from standard input, each a list of KEY=VALUE, and prints a line of JSON for each.
 //

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Does the library compile for aarch64, without a warning? aarch64.py SOURCES
 
 Builds the consumer that adds this tree as a directory (consumers/subdirectory), unoptimised, with a

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Is an installation complete, movable, and usable by other projects? install_test.py SOURCES BUILD
 COMPILER [files]
 

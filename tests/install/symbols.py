@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Does the shared library export the recorded symbols? symbols.py LIBRARY NODE [--update]
 
 Holds its dynamic symbols, and the version NODE of each, against symbols.txt beside this file.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs spin over the Promela models and their mutants: a model that finds no fault in a wrong
 variant proves nothing about the right one.
 usage: exhaust.py DIRECTORY"""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Changes one line of the code at a time, in a copy, and checks that `ctest -L kill` fails.
 
     tests/mutants/mutants.py [--only WORD] [--keep] [--copies N]    30 s for each on two cores

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Does a fresh Debian 12 install, use and remove our packages? packages_test.py SOURCES [PACKAGES]
 
 Builds the packages, unless a folder has them, and installs them in a system that debootstrap makes.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Do all places that name the version agree? version_test.py SOURCES
 
 CMakeLists.txt has the version. A tag of this commit, the first section of CHANGELOG.md and the

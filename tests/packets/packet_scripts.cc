@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs packet scripts: which packets arrive and leave at one end of a channel, and when. README.md
 // describes the language. The program uses one real Tp and virtual time. It reads and writes
 // headers bit by bit, so that it finds a codec whose reader and writer have the same error.

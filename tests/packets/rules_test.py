@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which rules of UB have no code, and which code has no test? See rules.txt."""
 
 import pathlib

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processes that are killed or stopped in the middle of traffic, and the effect on others.
 
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processes that are stopped or killed in the middle of a copy into another process's memory, and
 // processes into whose memory others copy.
 

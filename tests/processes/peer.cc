@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // peer DEVICE serve NAME [BYTES] publishes a segment and a Jetty, and receives all that comes
 // peer DEVICE write NAME TARGET OFFSET  publishes, too, and writes numbers into the segment TARGET,
 //                                from byte OFFSET on (numbered_writes.h)

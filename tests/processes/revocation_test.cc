@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // S4 over bypass: memory of a window is revoked and reused while another process copies to it at
 // full rate and is stopped at random moments. With URMA_LONG there are 10^5 cycles, or as many as
 // its value says.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processes in one window: killed repeatedly beside a pair that must not be affected, in pause()
 // while peers write to and read from them, and idle among many.
 

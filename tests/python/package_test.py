@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Does the package urma do what its documents say? With PYTHONPATH=build/dev/python/package."""
 
 import array

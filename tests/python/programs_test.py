@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Do the programs of the documents, the examples, an installed package and a wheel work?"""
 
 import importlib.util

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One side of the wire test; wire_scapy.py is the other.
 //
 //   emit_packets SEED ROUNDS    prints packets of every kind with random fields

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Maps the names of headers and fields in the library's tests to the classes of ub.py."""
 
 import ipaddress

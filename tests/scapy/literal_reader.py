@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does a reader that knows only the specification accept each packet that is sent?
 
 UB 3.3 puts the IPv4 header into the ICRC and names the fields that are replaced by ones; the

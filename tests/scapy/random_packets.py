@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packets that ub.py makes, which the library must accept or refuse."""
 
 import ipaddress

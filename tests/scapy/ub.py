@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wire format of UB on IP and UDP, in scapy.
 
 Written from the protocol notes (docs/protocol.md), not from the C++

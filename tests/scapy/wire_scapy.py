@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares the library's bytes with those of ub.py, in both directions, and ub.py with the vectors.
 
     wire_scapy.py EMIT_PACKETS WIRE_VECTORS [SEED [ROUNDS]]

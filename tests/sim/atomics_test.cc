@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Atomics by packets: each is executed once, whatever is lost, and its initiator gets the result.
 
 #include <algorithm>

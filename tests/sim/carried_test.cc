@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Works whose data devices move by themselves (rdma=), when pairs fail, peers die and memory is
 // taken back while transfers are in the network. What a device sent for a work that has ended, or
 // began again, must not arrive later, unless the work ended unknown.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Switches that write hints which no port meter would write: the largest, zero, random ones. A
 // sender with C-AQM stays between zero and the rate of its line.
 

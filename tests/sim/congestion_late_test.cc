@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Senders behind a switch with port meters, as processes on a busy machine: their engines run late,
 // as their ports state, or do not run for longer than that.
 

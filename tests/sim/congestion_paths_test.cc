@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Congestion controls that read a report for each path, while paths come, go and change over.
 
 #include <algorithm>

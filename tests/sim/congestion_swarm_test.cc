@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random senders with any congestion control and any retransmission mode, over random lines to one
 // receiver, with paths that fail and heal, and acknowledgements that are lost, late or few. In half
 // of the worlds the processes run late, as their devices state, or are stopped for longer. In

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Congestion controls that read reports of the receiver, over a simulated line that marks packets.
 
 #include "congestion/controller.h"

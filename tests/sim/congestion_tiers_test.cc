@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two senders with two paths each to one receiver, through two tiers of switches with port meters:
 // each path has a controller of its own, and reports of its own about what switches answered.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unreliable messages (ServiceMode::unreliable, UB: UNO), over a network that loses some of them.
 
 #include <algorithm>

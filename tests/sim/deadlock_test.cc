@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // No deadlock: answers leave ahead of requests and need nothing that requests hold, a receiver that
 // is not ready holds nothing of its sender's, and a queue that is not polled stops only posts to it
 // (docs/reliability.md).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How works end early: because memory is unregistered, by flushes, and by deadlines.
 
 #include <algorithm>

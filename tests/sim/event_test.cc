@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events, which a device reports besides completions: peers that come and leave, and attempted
 // attacks.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Works are executed at most once when channels, peers and devices end (docs/reliability.md).
 
 #include <algorithm>

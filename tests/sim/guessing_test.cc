@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // S1: an attacker tries tokens as fast as the network carries its packets.
 
 #include <cstdio>

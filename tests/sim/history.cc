@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/history.h"
 
 #include "jetty/slice_table.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unused channels are closed. No work is lost or executed twice because of that.
 
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Set-up messages name the incarnation that they are meant for and the incarnation that sends them.
 // A message that names a wrong incarnation has no effect, whether it is late, forged, or meant for
 // a process that had this address before. The same message with the right incarnations has an

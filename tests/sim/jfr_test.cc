@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages to Jetties that take their buffers from one receive queue.
 
 #include <map>

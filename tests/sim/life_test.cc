@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Peers that die, restart, leave, and come back.
 
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits on what one peer may take from others: their EIDs, table entries and memory.
 
 #include <map>

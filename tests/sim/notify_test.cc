@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes with a notification: the value is stored after the data, once, or not at all.
 
 #include <atomic>

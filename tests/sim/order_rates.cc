@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints the table of docs/performance.md about the cost of each order; bench/order inserts it.
 // Time is virtual, so the figures are the same on each machine: a line of 100 Gb/s with a round
 // trip of 20 us, and 64 outstanding works of 64 bytes. Processor time is not included.

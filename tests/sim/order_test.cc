@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Works are executed in the order that the application asks for (docs/reliability.md). The network
 // loses and reorders packets, channels die, peers restart, and works fail or are cancelled. With
 // URMA_LONG, a thousand worlds.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Order when something fails: works fail or are cancelled, channels die, peers lie or guess tokens.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attacks on a target that keeps the order for a peer. The attacker may or may not know the tokens.
 
 #include <algorithm>

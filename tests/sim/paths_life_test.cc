@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Peers with several paths that come, leave, move and restart while some of the paths are dead; and
 // attackers that name addresses of others.
 

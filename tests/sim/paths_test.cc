@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // R6: one of four paths fails while data flows, in both directions or one, heals, or flaps. The
 // failure costs only the time to detect it, and nothing executes twice.
 

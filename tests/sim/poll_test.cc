@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Guarantees for an application that polls its own engine: nothing waits longer than necessary,
 // although most of its polls end early.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract under each kind of bad network, in each mode: each work completes once with a true
 // status, and its bytes are in place. With URMA_LONG in full size: 50 seeds, 10 000 works.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a mode of retransmission is chosen for a device or for a peer, and that each mode delivers.
 
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // S4 over packets: memory is revoked and reused while others write to it at full rate, over a
 // network that loses, repeats and delays packets. With URMA_LONG there are a million cycles of the
 // fixed seed, or as many as its value says, and as many of URMA_TEST_SEED.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A device that reads memory long after it was given a frame, as a NIC does, and a device that
 // reports late what it has read. Memory that was returned to the application must not be read. Each
 // test overwrites it with poison, and looks for poison in the packets that leave a device.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the Jetties of one device share a channel: small works do not wait behind large ones, and a
 // Jetty that floods leaves the others their share.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hosts that are not scheduled for a while. No packet is lost meanwhile, so few are sent again.
 
 #include <array>

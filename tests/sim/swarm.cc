@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs worlds. A seed decides everything: swarm --seeds 17-17 repeats world 17. --windows runs only
 // worlds in a window; --not-coherent runs all worlds in windows that are not cache-coherent;
 // --rings runs all worlds on rings of DPDK; --rdma runs only worlds with devices that access the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Peers in one window: rings that are full, and owners that are stopped, silent, replaced or
 // killed.
 

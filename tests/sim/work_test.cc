@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Works: every operation and size, refusals, receivers that are not ready, berths.
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The works that applications post, and their outcomes.
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Can the commands in the documents be typed? commands_test.py ROOT TOOL...
 
 Reads blocks and `code` of the documents. A command of the tree must exist, and a tool of this

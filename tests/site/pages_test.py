@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Does the site have everything, and does each of its links lead somewhere?
 pages_test.py ROOT URMA_INFO URMA_STAT
 

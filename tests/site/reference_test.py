@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Does the reference have every public declaration, and each with its documentation?
 reference_test.py ROOT
 

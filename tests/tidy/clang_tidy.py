@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does clang-tidy find anything in the library and the tools (.clang-tidy says what for)?
 
 Takes minutes at first. Files without a finding are not checked again before they, a file that they

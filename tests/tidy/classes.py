@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which class has more methods, or which function more lines, than a reader can keep in mind?
 ctags counts the methods in headers."""
 

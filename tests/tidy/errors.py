@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does every error contain its fix, once?"""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does each header compile alone?
 
 The build does not show that: it compiles most sources several at a time. What compiled once is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which layers include which? Checks every #include against edges.txt, and looks for cycles."""
 
 import fnmatch

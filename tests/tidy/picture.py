@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Is docs/layers.svg the picture of edges.txt? With --draw, writes it."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does each test that docs/reliability.md names exist, as often as it says?"""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does the prose contain a habit that a reader has to decode?"""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does the text keep the rules of the project: lines, banned calls, limits of the data path?"""
 
 import re
@@ -11,6 +12,7 @@ PROSE_COLUMNS = 120
 README_LINES = 20
 # Versions of clang-format differ. Debian 12 has this one.
 FORMATTER = 14
+LICENSE = "SPDX-License-Identifier: Apache-2.0"
 SPACES_ONLY = CPP + (".py", ".lua", ".cmake", "CMakeLists.txt")
 DATA_PATH = ("transport/", "jetty/", "memseg/", "ordering/", "congestion/")
 
@@ -74,6 +76,14 @@ def check_lines(tree):
                 yield "%s:%d: do it, or open an issue and say so in words" % (path, number)
         if tree.text(path) and not tree.text(path).endswith("\n"):
             yield "%s:%d: the last line has no end" % (path, len(tree.lines(path)))
+
+
+def check_licenses(tree):
+    """A file that is copied elsewhere still says under which license it may be used."""
+    for path in tree.named(*SPACES_ONLY, ".pyi"):
+        first = tree.lines(path)[:2]
+        if not any(line.endswith(LICENSE) for line in first):
+            yield "%s:1: begin with a comment: %s" % (path, LICENSE)
 
 
 def check_readmes(tree):
@@ -161,8 +171,8 @@ def check_format(tree):
 
 def check(tree):
     problems = []
-    for part in (check_lines, check_readmes, check_prose, check_banned, check_descriptors,
-                 check_allowances, check_format):
+    for part in (check_lines, check_licenses, check_readmes, check_prose, check_banned,
+                 check_descriptors, check_allowances, check_format):
         problems += part(tree)
     return problems
 
@@ -218,6 +228,11 @@ def self_test():
           "int socket() const;\nopen(c);\n")
     makes("tests/a.cc", "a = ::open(b, O_RDWR);\n")
     makes("base/guarded_copy.cc", "pipe2(ends, 0);\n")
+
+    tag = "// " + LICENSE + "\n"
+    expect(lambda tree: list(check_licenses(tree)),
+           {"a.h": tag, "b.py": "#!/x\n# " + LICENSE + "\n", "c.md": "", "d.cc": "\n\n" + tag},
+           "d.cc:1: begin with")
 
     expect(lambda tree: list(check_readmes(tree)),
            {"README.md": "a\n" * 99, "a/README.md": "a\n" * 20, "b/README.md": "a\n" * 21},

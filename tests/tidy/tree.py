@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by the tidy scripts: the files of a tree, C++ without its comments, and self-tests."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Is there a file, a document or a directory that is not used, or a directory without README?"""
 
 import os.path

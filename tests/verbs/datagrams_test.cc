@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Datagrams that no device of liburma sends.
 
 #include "base/prng.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queue pairs that fail, adapters that are removed, datagrams that are lost: each work completes
 // once, and nothing executes twice.
 

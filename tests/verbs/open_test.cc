@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices that cannot be opened: the errors, and their cures.
 
 #include <cerrno>

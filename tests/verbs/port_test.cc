@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A port whose queue pair fails or is slow: what settles, and which buffers it receives into.
 
 #include "tests/catch.h"

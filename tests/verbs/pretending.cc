@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The calls of the data path, for counting the instructions of the driver alone.
 
 #include "tests/verbs/soft_objects.h"

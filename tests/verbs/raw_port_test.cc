@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bare datagrams that `urma_perf --limit` measures.
 
 #include "drivers/verbs/raw_port.h"

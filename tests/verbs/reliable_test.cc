@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data that adapters move by themselves: it arrives, as far as the owner of the memory allows, and
 // whatever fails, each work completes once and nothing is written late.
 

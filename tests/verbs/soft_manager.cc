@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of librdmacm that the driver calls: one device asks at an address which queue pair
 // has a service number (SIDR).
 

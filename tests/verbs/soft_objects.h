@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // The objects behind the functions of libibverbs and librdmacm. `soft_adapters.h` is for tests.

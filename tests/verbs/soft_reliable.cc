@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reliable-connected (RC) queue pairs: how they are connected, and their RDMA writes and reads.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of libibverbs that the driver calls, on adapters of this process. What only RC
 // pairs do is in soft_reliable.cc.
 

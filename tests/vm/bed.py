@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs a program in emulated machines: bed.py one|two FOLDER PROGRAM WORD...
 
 Each machine boots Debian's kernel, which is kept in FOLDER, and sees this machine's files, without

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel's adapter moves data while the owner of the memory takes it back: nothing is written
 // after that.
 

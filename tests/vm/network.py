@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Two machines, whose wire loses packets, and one of which dies:
 network.py PEER URMA_PERF verbs|udp"""
 

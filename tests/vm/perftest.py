@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Two machines: do the tools of rdma-core and perftest reach the other one over the adapter?
 perftest.py URMA_PERF
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Two processes reach each other over the adapter of one machine, and survive what happens to them:
 verbs_failures.py PEER RC KILLS [removal] [link]
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes and reads pcapng files of IP packets, and puts UB packets into IP and UDP headers."""
 
 import struct

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does tshark show liburma's packets correctly? wireshark_test.py ROOT EMIT_PACKETS URMA_PERF"""
 
 import ipaddress

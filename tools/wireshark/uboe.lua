@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Unified Bus over UDP (UBoE) for Wireshark and tshark: what docs/protocol.md says, as a tree.
 --
 -- Each header is a table of its fields, drawn once: `uboe.HEADER.FIELD` is what a display filter

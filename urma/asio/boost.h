@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // This header hides the differences between the versions of Boost.Asio. Version 1.81 has everything

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Marks what the shared library exports, under the version that api/exports.map gives. All other

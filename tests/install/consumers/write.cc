@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Uses two devices in one process: one owns memory, the other one writes to it and notifies. Run
 // as: write DEVICE. Returns 0 if every byte is where it belongs.
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes from one device to another, as an asynchronous operation.
 #include <boost/asio/io_context.hpp>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/socket_address.h"
 
 #include "base/interfaces.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/tick_clock.h"
 
 #include "tests/catch.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // S2: a million values of each kind that an outsider must not predict look random: Jetty ids
 // (Shuffle), TPNs and first PSNs (24 bits), incarnations and tokens (64 and 32 bits), and cookies
 // of similar endpoints.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "congestion/aimd.h"
 
 #include "tests/catch.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "urma/core/setting.h"
 
 #include "tests/catch.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the file of a window by itself: opening, replacing, leaving, and giving it memory.
 
 #include <fcntl.h>

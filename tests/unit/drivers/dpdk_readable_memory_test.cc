@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which memory a device reads by DMA: pages that are shared, refused, and mapped until the last
 // user has gone.
 

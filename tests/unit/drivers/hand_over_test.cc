@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // share=segment: the two ends of the hand-over, and what each does if the other end does not use
 // this library, or if a process has run out of something for a moment.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // share=segment: the properties of a segment's own file, and which peers get it.
 
 #include "drivers/cxl/own_files.h"

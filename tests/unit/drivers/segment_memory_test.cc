@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Holding and revoking memory of a window, with two openings of one window.
 
 #include <sys/syscall.h>

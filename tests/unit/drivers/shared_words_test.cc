@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the shared words of a window, on plain memory: where they lie, and which stores of one
 // process another one sees.
 

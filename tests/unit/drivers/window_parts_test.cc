@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of a window, each alone, on a plain file: which slots, rings and granules belong to
 // which opening.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/published_names.h"
 
 #include "tests/catch.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests segments, their tokens, and the fences that end accesses, on a medium of its own: which
 // frames, works and peers a fence waits for, and for how long.
 

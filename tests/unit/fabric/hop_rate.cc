@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures how many packets a second of processor time a simulated fabric forwards: each host has a
 // window of packets on the way to another one, which answers each with a small packet.
 

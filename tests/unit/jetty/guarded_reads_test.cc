@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "jetty/target/guarded_reads.h"
 
 #include <sys/mman.h>

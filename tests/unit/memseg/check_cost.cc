@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the time of an access check. Run segment_check by hand, from build/release.
 
 #include <chrono>

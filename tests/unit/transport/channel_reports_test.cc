@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "transport/rtp/channel_reports.h"
 
 #include "tests/catch.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests one channel over a medium without loss, whose part the test plays.
 
 #include "transport/ctp.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "transport/rtp/loss_detection.h"
 
 #include <vector>

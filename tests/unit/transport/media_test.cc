@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the two media, the ingress of each, and datagrams, without a simulator: there is one
 // device, and the test plays its peers.
 

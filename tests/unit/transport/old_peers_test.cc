@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Peers that do not know reports of congestion: a version before them had the conversation below
 // with itself, and the packets were recorded. Each end, with any control, must still say its part
 // byte for byte when it is told the other one.

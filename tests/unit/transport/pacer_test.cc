@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When packets of a channel may leave, with a controller that only notes what it is told.
 
 #include "transport/rtp/pacer.h"

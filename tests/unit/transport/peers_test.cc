@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of peers: which peer a message comes from, and which one is forgotten first.
 
 #include "transport/peers.h"

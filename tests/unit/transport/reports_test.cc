@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests how the ends of a channel report congestion: the sums of each end, and two transports whose
 // packets the test carries, marks, changes and repeats.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/catch.h"
 #include "tests/unit/transport/route_parts.h"
 

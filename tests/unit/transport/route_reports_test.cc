@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which route of a channel an acknowledgement reports on.
 
 #include "transport/rtp/route_reports.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each set-up message that has no effect is counted under one reason. There is one Transport; the
 // test plays all of its peers, and checks the counters after each message.
 

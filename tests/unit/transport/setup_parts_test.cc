@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of set-up, each alone: TPNs, cookies, the device's paths, the outbox, links.
 
 #include "tests/unit/transport/rtp_parts.h"

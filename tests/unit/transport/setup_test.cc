@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Openings, Admission, Closings and PathMessages, each alone; the test plays the peer.
 
 #include "tests/unit/transport/rtp_parts.h"

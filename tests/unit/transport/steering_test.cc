@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When a congested route of a channel with several routes sends less, and when the channel only
 // steers to other routes (UB 6.6.1.4).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests one reliable channel without a simulator: the test carries, loses and repeats the packets
 // of its two ends.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long ends wait for each other, by how late an end may run.
 
 #include "transport/rtp/waits.h"
