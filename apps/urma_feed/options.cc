@@ -31,7 +31,8 @@ constexpr std::string_view screen =
   --work US         consume: spend US microseconds on each message, so that producers wait
   --topic LIST      produce: the topics, 0 to 254, used in turn: 3 or 1,2,7   (0)
   --rate N          produce: send at most N messages per second
-  --lines           produce: send each line of stdin     --records N   or each N bytes of it
+  --lines           produce: send each line of stdin
+  --records N       produce: send each N bytes of stdin
   --to HOST         produce, with those two: send to this consumer (repeatable)  (localhost)
   --patience S      produce, with those two: wait S seconds for a new consumer if one ends  (10)
   --version

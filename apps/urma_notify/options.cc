@@ -31,7 +31,8 @@ constexpr std::string_view screen =
   --patience S      send: wait S seconds for a receiver that is lost during the transfer, or for
                     another sender of that name to end         (10)
   --json            send: print what came of each file, at each receiver, as JSON
-  --demo            show, slowly, works that two processes have just done; --speed N: N times faster
+  --demo            show, slowly, works that two processes have just done
+  --speed N         --demo: N times faster
   --version
 
 Either side may start first: send waits 2 s for a receiver that has not started yet.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "apps/common/failure.h"
 #include "apps/urma_perf/options.h"
 
 namespace urma::apps::perf {

@@ -112,11 +112,10 @@ Other options
 
 Beside the tests
   urma_perf reg --self the time to register and to revoke memory: below
-  urma_perf --selftest a check of this machine, in 5 s: each kind of work, between two processes
+  --selftest           a check of this machine, in 5 s: each kind of work, between two processes
                        over the window, UDP and UDP with losses (or --device), with each byte
                        checked. Prints PASS or FAIL; exit code 3 if a check failed. --json
-  urma_perf --ping HOST
-                       asks the server at HOST a question once a second, until Ctrl-C or --count N
+  --ping [HOST]        asks the server at HOST a question once a second, until Ctrl-C or --count N
                        questions, and prints how long each answer took: both programs sleep before.
                        Exit code 1 if nothing was answered. --json
   urma_perf HOST       the main measurement between two machines (urma_perf main HOST, if the name

@@ -57,6 +57,7 @@ def main():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in ("owner", "writer"):
         source = (ROOT / "apps/hello" / f"{name}.cc").read_text(encoding="utf-8")
+        source = source.split("\n", 1)[1]  # without the license
         assert len(source.splitlines()) <= 25, f"{name}.cc has more than 25 lines"
         assert source in readme, f"README.md does not show {name}.cc as it is"
 

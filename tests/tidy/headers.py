@@ -25,7 +25,7 @@ PARTS = 32
 MOST = 8
 # The SDK that a header needs, by the beginning of a header of that.
 SDKS = (("<rte_", "libdpdk"), ("<infiniband/", "libibverbs"), ("<rdma/", "librdmacm"),
-        ("<liburing.h>", "liburing"))
+        ("<liburing.h>", "liburing"), ("<pybind11/", "python3"))
 FLAGS = ("-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c++", "-")
 
 
