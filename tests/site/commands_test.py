@@ -77,7 +77,7 @@ seen = []
 
 def main():
     options = {tool: help_of(tool) for tool in TOOLS}
-    assert len(options) >= 7, options
+    assert len(options) >= 8, options
     assert list(problems_of("x", "    urma_perf --nonsense\n", options)), "an option is not checked"
     assert list(problems_of("x", "`urma_info --nonsense`", options)), "inline code is not checked"
     assert list(problems_of("x", "    urma_nothing --help\n", options)), "a tool is not checked"
