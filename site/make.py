@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Builds the site: make.py ROOT OUT. Pages of documents, of the API, of tables in the sources; and
-manual pages of section 3 in OUT/man3."""
+manual pages of sections 3 and 7 in OUT/man3 and OUT/man7."""
 
 import collections
 import html
@@ -16,6 +16,7 @@ from pygments.formatters import HtmlFormatter
 
 import catalogue
 import manual
+import overviews
 import reference
 from declarations import Unreadable, read_declarations
 from documents import Documents, listing_of, url_of
@@ -162,8 +163,9 @@ def build(root, out):
         (out / picture).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(root / picture, out / picture)
     manuals = manual.manual_pages(headers, titles, version)
+    manuals |= overviews.overview_pages(root, version, documents.parser, titles["errors"])
     for name, text in manuals.items():
-        write(out, f"man3/{name}", text)
+        write(out, f"man{name[-1]}/{name}", text)
     return len(pages), len(manuals)
 
 
@@ -180,7 +182,7 @@ def main():
     except OSError as why:
         sys.exit(f"site: {why.filename}: {why.strerror}. Fix: name a folder that can be written, "
                  "with room for 20 MB")
-    print(f"site: {pages} pages: {out}/index.html; {manuals} manual pages: {out}/man3")
+    print(f"site: {pages} pages: {out}/index.html; {manuals} manual pages: {out}/man3, {out}/man7")
 
 
 if __name__ == "__main__":

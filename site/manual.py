@@ -62,7 +62,8 @@ def page(name, summary, header, described, body, version):
              f"{escaped(name)} \\- {escaped(summary)}", ".SH SYNOPSIS",
              *code(f"#include <{including(header)}>"), ".PP",
              "Link with \\fI\\-lurma\\fP: pkg\\-config \\-\\-cflags \\-\\-libs urma.",
-             ".SH DESCRIPTION", *described, *body, ".SH SEE ALSO", "urma_info(1), urma_perf(1)"]
+             ".SH DESCRIPTION", *described, *body, ".SH SEE ALSO",
+             "urma_info(1), urma_perf(1), urma(7), urma\\-errors(7)"]
     # An empty line, or a paragraph without text, is a fault of a manual page.
     text = "\n".join(one for one in lines if one)
     text = re.sub(r"(\.PP\n)+(?=\.(PP|IP|SH|RS|RE))", "", text)

@@ -172,7 +172,7 @@ def check_tables(pages, headers):
 
 
 def check_manuals(out):
-    manuals = sorted((out / "man3").iterdir())
+    manuals = sorted([*(out / "man3").iterdir(), *(out / "man7").iterdir()])
     names = {path.name for path in manuals}
     assert {"urma.3", "urma_Device.3", "urma_Jetty.3", "urma_write.3", "urma_Status.3"} <= names
     for path in manuals:
@@ -184,6 +184,50 @@ def check_manuals(out):
             done = subprocess.run(["groff", "-ww", "-man", "-Tutf8", "-z", path],
                                   capture_output=True, text=True, timeout=20)
             assert done.stderr == "", done.stderr
+            # Section 3 shows declarations, of which mandoc warns that a blank line is a paragraph.
+            if path.suffix == ".7":
+                done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", path],
+                                      capture_output=True, text=True, timeout=20)
+                faults = [line for line in done.stdout.splitlines() if "missing date" not in line]
+                assert not faults, "\n".join(faults)
+
+
+def manual_text(path):
+    """Returns what a reader of a manual page sees, without white space."""
+    done = subprocess.run(["mandoc", "-T", "utf8", path], capture_output=True, text=True,
+                          check=False, timeout=20)
+    return solid(re.sub(".\b", "", done.stdout))
+
+
+def solid(text):
+    return "".join(text.replace("`", "").split())
+
+
+def check_overviews(out):
+    """Each status, tool, variable and document is in a manual page of section 7."""
+    import catalogue
+    said = manual_text(out / "man7/urma-errors.7")
+    for one in catalogue.statuses(ROOT):
+        cure = one["cure"] if one["name"] != "ok" else ""
+        for text in (one["name"], one["meaning"], *one["causes"], cure):
+            assert solid(text) in said, f"urma-errors(7) lacks: {text}"
+    operating = (ROOT / "docs/operating.md").read_text(encoding="utf-8")
+    first = operating.split("### The most likely first errors\n")[1].split("\n## ")[0]
+    headings = re.findall(r"^\*\*(.*?)\*\*", first, re.MULTILINE)
+    assert len(headings) > 10
+    for heading in headings:
+        assert solid(heading) in said, f"urma-errors(7) lacks: {heading}"
+    said = manual_text(out / "man7/urma.7")
+    variables = re.findall(r"^\| `(URMA_\w+)` \|", operating, re.MULTILINE)
+    tools = [path.stem for path in (ROOT / "docs/man").glob("*.1")]
+    documents = [path.name for path in (ROOT / "docs").glob("*.md") if path.name != "README.md"]
+    assert len(variables) == 3 and len(tools) >= 8, (variables, tools)
+    for name in (*variables, *(f"{tool}(1)" for tool in tools), *documents,
+                 "/dev/shm/urma-devices-UID", "urma.conf"):
+        assert name in said, f"urma(7) lacks {name}"
+    for path in (out / "man7").iterdir():
+        left = re.findall(r"\*\*|\]\(\w|`", path.read_text(encoding="utf-8"))
+        assert not left, f"{path.name} has marks of Markdown: {left}"
 
 
 def check_refusals(out):
@@ -222,6 +266,7 @@ def main():
         check_documents(pages)
         check_tables(pages, check_reference(pages))
         check_manuals(out)
+        check_overviews(out)
         first = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
         assert build(out).returncode == 0
         assert first == {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}, (
