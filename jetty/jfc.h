@@ -7,6 +7,7 @@
 
 #include "base/lazy_block.h"
 #include "base/not_inherited.h"
+#include "base/probes.h"
 #include "jetty/jfce.h"
 #include "urma/core/time.h"
 #include "urma/core/work.h"
@@ -56,6 +57,7 @@ class Jfc : private LazyBlock {
     next.completion = completion;
     next.queues = queues;
     next.lease = lease;
+    probes::complete(queues, lease, probes::in_memory(next.completion));
     next.mark.store(lap(own.written), std::memory_order_release);
     ++own.written;
     own.urgent |= completion.solicited || completion.status != Status::ok;

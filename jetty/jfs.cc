@@ -7,6 +7,7 @@
 #include "base/address_space.h"
 #include "base/assert.h"
 #include "base/copy.h"
+#include "base/probes.h"
 #include "jetty/atomics.h"
 #include "memseg/segment_table.h"
 
@@ -96,7 +97,9 @@ size_t Jfs::post(std::span<const Work> works) {
   for (const Work& work : works) {
     if (left == 0 || (left == 1 && !work.signalled)) break;
     const uint16_t lease = take_vacant();
-    fill(begin<Berth>()[lease], work, lease);
+    Berth& berth = begin<Berth>()[lease];
+    fill(berth, work, lease);
+    probes::post(this, lease, berth.operation, berth.tag, berth.bytes, berth.peer);
     stage(lease);
     --left;
     ++taken;

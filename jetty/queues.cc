@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace urma::jetty {
 namespace {
 
@@ -21,7 +23,9 @@ size_t most_waited(bool own_jfc, uint32_t entries) {
 Queues::Queues(uint16_t berths, uint16_t receives, std::shared_ptr<Jfc> jfc, uint32_t inline_bytes)
     : jfs_(berths, inline_bytes, most_waited(jfc.use_count() == 0, entries_of(berths, receives))),
       jfr_(receives),
-      jfc_(std::move(jfc)) {}
+      jfc_(std::move(jfc)) {
+  URMA_ASSERT(static_cast<void*>(this) == &jfs_, "probes name a queue by either address");
+}
 
 Queues::Queues(uint16_t berths, uint16_t receives, Jfc& jfc, uint32_t inline_bytes)
     : Queues(berths, receives, std::shared_ptr<Jfc>(std::shared_ptr<void>(), &jfc), inline_bytes) {}

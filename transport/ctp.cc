@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/probes.h"
 #include "wire/tp_headers.h"
 
 namespace urma::transport {
@@ -45,6 +46,7 @@ void Ctp::end() {
     ways_.end();
   }
   ++counters_.sent;
+  probes::transmit(peer_, 1);
   watch_soon();
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/copy.h"
+#include "base/probes.h"
 
 namespace urma::transport {
 namespace {
@@ -22,6 +23,7 @@ void copy_head(std::byte* to, const std::byte* from, size_t bytes) {
 void CtpIngress::receive(std::span<const RxFrame> frames, Time now) {
   for (const RxFrame& frame : frames) {
     ++counters_.received;
+    probes::receive(frame.bytes, frame.path);
     if (!take_expected(frame, now)) take(frame, now);
   }
 }

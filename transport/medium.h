@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "base/probes.h"
 #include "transport/arrived_setup.h"
 #include "transport/channel_timers.h"
 #include "transport/packet_channel.h"
@@ -160,7 +161,10 @@ class MediumOf : public Medium {
       // However much there is to send, one frame is kept for an acknowledgement, without which the
       // peer would send everything again.
       const bool acks = channel.owes_ack(now);
-      used += channel.fill(source, frames.subspan(used, frames.size() - used - acks), now);
+      const size_t filled =
+          channel.fill(source, frames.subspan(used, frames.size() - used - acks), now);
+      probes::transmit(channel.peer(), filled);
+      used += filled;
       if (acks) channel.fill_ack(*frames[used++]);
       if (channel.wants_to_send(now)) own_pools_.active.add(index);
       timers_.arm_no_later(channel);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/rtp_ingress.h"
 
+#include "base/probes.h"
 #include "wire/icrc.h"
 
 namespace urma::transport {
@@ -19,6 +20,7 @@ void RtpIngress::take(const RxFrame& frame, Time now) {
     return ignore(counters_.bad_icrc);
   }
   ++counters_.received;
+  probes::receive(frame.bytes, frame.path);
   const auto body = packet.first(packet.size() - icrc_bytes);
   const auto header = Rtph::parse(body.first<Rtph::size>());
   if (!header) return ignore(counters_.malformed);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/probes.h"
 #include "jetty/target/slice_shape.h"
 
 namespace urma::jetty {
@@ -59,6 +60,11 @@ bool Target::admits(const transport::Received& packet, size_t waiting) {
   return packet.withdrawn || assemblies_.find(packet) != nullptr;
 }
 
+inline void Target::note_executed(PeerId peer, uint32_t rc_id, TaOpcode opcode) {
+  ++counters_.executed;
+  probes::execute(peer, rc_id, static_cast<uint8_t>(opcode));
+}
+
 // ---- requests
 
 bool Target::handle_expected(PeerId from, std::span<const std::byte> packet, Time now) {
@@ -89,7 +95,7 @@ bool Target::handle_expected(PeerId from, std::span<const std::byte> packet, Tim
   }
   if (!delivered) return false;
   record->execute_next();
-  ++counters_.executed;
+  note_executed(from, rc_id, Btah::opcode_of(base));
   answers_.add({.peer = from,
                 .rc_id = rc_id,
                 .tassn = Btah::tassn_of(base),
@@ -279,7 +285,7 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
   sequences_.pass(assembly);
   switch (assembly.verdict) {
     case Verdict::run:
-      ++counters_.executed;
+      note_executed(assembly.peer, assembly.rc_id, assembly.info->opcode);
       if (assembly.record != nullptr) assembly.record->set(assembly.number, Mark::executed);
       return answer_executed(assembly, notified, now);
     case Verdict::executed:
@@ -343,7 +349,7 @@ void Target::handle_read(const transport::Received& packet, const ParsedRequest&
     finish(one, headers, now);
     return advance(one.context, now);
   }
-  ++counters_.executed;
+  note_executed(one.peer, one.rc_id, TaOpcode::read);
   answers_.add(Answers::Read{.peer = packet.peer,
                              .rc_id = headers.base.rc_id,
                              .tassn = headers.base.tassn,

@@ -95,6 +95,7 @@ class Target {
   // The answer of a slice.
   void answer(const Assembly& assembly, Response status, uint8_t info, Time now);
   void answer_executed(const Assembly& assembly, bool notified, Time now);
+  void note_executed(PeerId peer, uint32_t rc_id, TaOpcode opcode);
   void refuse(const Assembly& assembly, CompleterError error, Time now);
 
   // Other slices of the queue or the peer.
