@@ -178,9 +178,9 @@ Result<int> Import::fd() const {
   if (state_->runner->here() && state_->timer.number() >= 0) return state_->timer.number();
   if (auto able = usable(state_, "fd"); !able) return able.error();
   return guarded("fd", [&]() -> Result<int> {
-    return failed(Status::unsupported,
-                  "fd: this device is simulated, and its time stands still while a thread sleeps")
-        .fix("call poll() instead");
+    return Error{Status::unsupported,
+                 "fd: this device is simulated, and its time stands still while a thread sleeps. "
+                 "Fix: call poll() instead"};
   });
 }
 

@@ -199,11 +199,10 @@ struct LogWord {
   bool logs;
   LogLevel level;  // the least severe one
 };
-constexpr LogWord log_words[] = {{"off", false, LogLevel::error},
-                                 {"error", true, LogLevel::error},
-                                 {"warning", true, LogLevel::warning},
-                                 {"warn", true, LogLevel::warning},
-                                 {"info", true, LogLevel::info}};
+constexpr LogWord log_words[] = {
+    {"off", false, LogLevel::error},      {"error", true, LogLevel::error},
+    {"warning", true, LogLevel::warning}, {"warn", true, LogLevel::warning},
+    {"info", true, LogLevel::info},       {"debug", true, LogLevel::info}};  // the library has none
 
 const LogWord* find_word(std::string_view word) {
   for (const LogWord& one : log_words) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -22,7 +23,9 @@ using nlohmann::json;
 
 json read_results(const std::string& path) {
   std::ifstream in(path);
-  if (!in) {
+  errno = in ? 0 : errno;
+  if (std::filesystem::is_directory(path)) errno = EISDIR;
+  if (errno != 0) {
     throw Failure(Exit::usage, fmt::format("compare: {} cannot be read: {}. Fix: name files that "
                                            "urma_perf --json-file has written",
                                            path, std::strerror(errno)));
@@ -75,7 +78,12 @@ bool same_case(const json& a, const json& b) {
 std::string compared(const json& before, const json& after) {
   const Measured a(before);
   const Measured b(after);
-  const double ratio = a.value > 0 ? b.value / a.value : 0;
+  if (!(a.least > 0 && b.least > 0)) {
+    throw Failure(Exit::usage,
+                  "compare: a measured time or rate is not above 0. Fix: name files "
+                  "as urma_perf --json-file has written them");
+  }
+  const double ratio = b.value / a.value;
   const bool better = a.latency == (ratio < 1);
   const auto text = [&](const Measured& one) {
     return one.latency ? three_digits(one.value) + "us" : rate_text(one.value) + "/s";

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <sstream>
 
 #include "apps/common/command_line.h"
@@ -387,6 +388,10 @@ void check_files(const Options& options) {
     }
     files.emplace_back(option, path);
   }
+  const std::string ending = std::filesystem::path(options.plot_file).extension();
+  if (ending.empty() || ending == ".svg") return;
+  usage(fmt::format("--plot {}: drawings are SVG. Fix: name a file that ends in .svg",
+                    options.plot_file));
 }
 
 void check_histogram_file(const Options& options) {

@@ -35,9 +35,13 @@ WholeFile::~WholeFile() {
 }
 
 Failure WholeFile::failure(const char* doing) const {
-  return {Exit::error, fmt::format("{} {}: {}: {}. Fix: free some space there, or name "
-                                   "another file in a directory that you may write to",
-                                   option_, path_, doing, std::strerror(errno))};
+  const std::string what =
+      fmt::format("{} {}: {}: {}", option_, path_, doing, std::strerror(errno));
+  if (errno == ENOSPC || errno == EDQUOT) {
+    return {Exit::error, what + ". Fix: free some space there, or name a file on another disk"};
+  }
+  return {Exit::error,
+          what + ". Fix: name a file in a directory that exists and that you may write to"};
 }
 
 void WholeFile::write(std::string_view text) {

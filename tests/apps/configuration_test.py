@@ -88,7 +88,7 @@ def test_what_is_wrong_is_an_error_with_a_cure():
                 assert "Fix: " in done.stderr and not done.stdout, done
         path.unlink()
         for variables, why in (({"URMA_DEVICE": "upd:"}, "URMA_DEVICE: "),
-                               ({"URMA_LOG": "debug"}, 'URMA_LOG: "debug" is not a level'),
+                               ({"URMA_LOG": "loud"}, 'URMA_LOG: "loud" is not a level'),
                                ({"URMA_CONFIG": "/nonexistent/x"}, "No such file"),
                                ({"URMA_CONFIG": "/"}, "/: Is a directory")):
             done = run("consume", "--count", "1", program=FEED, home=folder, **variables)
