@@ -15,6 +15,7 @@ set(public_headers
   urma/core/atomic_works.h
   urma/core/balance.h
   urma/core/budget.h
+  urma/core/configuration.h
   urma/core/congestion_choice.h
   urma/core/cxx20.h
   urma/core/descriptor.h

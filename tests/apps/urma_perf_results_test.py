@@ -67,7 +67,7 @@ def test_server_that_dies_during_a_rate():
                        "--json", "--hist", f"{folder}/out.hgrm")
         time.sleep(0.7)
         kill(server)
-        code, out, err = finish(client, timeout=30)
+        code, out, err = finish(client)
         assert code == 5 and "Fix: " in err and out == "", (code, out, err)
         assert os.listdir(folder) == [], "a part of a result was left"
 
