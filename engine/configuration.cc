@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -86,6 +87,12 @@ Result<ConfiguredLine> parse_line(std::string_view text, size_t number, const st
       return wrong("the line has a control character").fix("remove it");
     }
   }
+  if (value.front() == '"' || value.front() == '\'') {
+    return wrong("the value is in quotes").fix("remove the quotes");
+  }
+  if (value.find(" #") != value.npos) {
+    return wrong("a comment is behind the value").fix("put the comment into a line of its own");
+  }
   for (const Key& key : keys) {
     if (name == key.name) return ConfiguredLine{std::string(name), std::string(value), number};
   }
@@ -125,6 +132,7 @@ std::vector<Candidate> possible_files() {
 struct File {
   std::string path;
   std::vector<ConfiguredLine> lines;
+  std::vector<std::string> warnings{};  // about files that come before it and cannot be read
 
   const ConfiguredLine* find(std::string_view name) const {
     for (const ConfiguredLine& one : lines) {
@@ -157,21 +165,43 @@ Result<File> read_file(const Candidate& candidate, const OwnedDescriptor& file) 
   return File{candidate.path, std::move(*lines)};
 }
 
+// Returns why settings are not read from this; empty for a file, and for /dev/null.
+std::string_view objection_to(const OwnedDescriptor& file) {
+  struct stat info {};
+  if (fstat(file.get(), &info) != 0 || S_ISREG(info.st_mode)) return {};
+  if (S_ISDIR(info.st_mode)) return std::strerror(EISDIR);
+  if (S_ISCHR(info.st_mode)) return isatty(file.get()) != 0 ? "it is a terminal" : "";
+  return "it is a pipe or another special file";
+}
+
 Result<File> find_file() {
+  std::vector<std::string> warnings;
   for (const Candidate& candidate : possible_files()) {
     const OwnedDescriptor file(above_standard(
         ::open(candidate.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)));
-    if (file.get() >= 0) return read_file(candidate, file);
-    const int why = errno;
-    // HOME may be that of another user, whose rights this process gave up.
-    if (!candidate.named) continue;
-    const bool absent = why != EACCES && why != EPERM;
-    return failed(absent ? Status::not_found : Status::permission_denied, candidate.path, ": ",
-                  std::strerror(why))
-        .fix("make it readable, or name another file in ", file_variable,
-             " (/dev/null has no settings)");
+    const int why = file.get() < 0 ? errno : 0;
+    const std::string_view objection = why == 0 ? objection_to(file) : std::strerror(why);
+    if (objection.empty()) {
+      Result<File> read = read_file(candidate, file);
+      if (read) read->warnings = std::move(warnings);
+      return read;
+    }
+    if (candidate.named) {
+      const Status status = why == 0                        ? Status::invalid_argument
+                            : why == EACCES || why == EPERM ? Status::permission_denied
+                                                            : Status::not_found;
+      return failed(status, candidate.path, ": ", objection)
+          .fix("make it readable, or name another file in ", file_variable,
+               " (/dev/null has no settings)");
+    }
+    // HOME may be that of another user, whose rights this process gave up, so this is only a
+    // warning.
+    if (why == ENOENT || why == ENOTDIR) continue;
+    warnings.push_back(candidate.path + " is not read: " + std::string(objection));
   }
-  return File{};
+  File none;
+  none.warnings = std::move(warnings);
+  return none;
 }
 
 Setting value_of(const Key& key, const File& file, std::string_view by_default) {
@@ -272,6 +302,7 @@ Result<Configuration> read_configuration() {
                           .source = named ? file_variable : std::string(file_variable) + " sets it",
                           .meaning = "the configuration file"});
   if (!privileged()) out.warnings = unknown_variables(environ);
+  out.warnings.insert(out.warnings.end(), file->warnings.begin(), file->warnings.end());
   return out;
 }
 

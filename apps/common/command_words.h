@@ -13,7 +13,7 @@ namespace urma::apps {
 struct CommandWords {
   // A value of an option, or a word by its position.
   struct Word {
-    std::string placeholder{};           // as in the help: FILE, HOST, N; empty: there is no value
+    std::string placeholder{};           // as in the help: FILE, HOST, N; empty if it takes none
     std::vector<std::string> choices{};  // its values, if they can be listed
     bool optional = false;               // --error [STATUS]
     bool repeats = false;                // any number of such words

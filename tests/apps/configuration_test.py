@@ -97,6 +97,9 @@ def test_what_is_wrong_is_an_error_with_a_cure():
         os.mkfifo(path)
         done = run("--config", home=folder)  # does not wait for a writer
         assert done.returncode == 0, done
+        assert f"{path} is not read: it is a pipe" in done.stderr, done
+        named = run("--config", URMA_CONFIG=str(path))
+        assert named.returncode == 2 and "it is a pipe" in named.stderr, named
         path.unlink()
 
 

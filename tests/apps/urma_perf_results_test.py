@@ -29,7 +29,7 @@ def result(*arguments):
 
 
 def test_rate():
-    """Each kind of work is posted as often as it was to be, by one thread and by several."""
+    """Each kind of work is posted at the asked rate, by one thread and by several."""
     for test, device, more in (("write_bw", "cxl:", []), ("read_lat", "udp:", []),
                                ("send_bw", "udp:", ["--served"]), ("atomic_bw", "cxl:", []),
                                ("write_imm_bw", "udp:", ["--threads", "2"])):
