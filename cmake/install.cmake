@@ -94,6 +94,7 @@ endif()
 # Installs the documents, the sources of the examples, the man pages, and the Wireshark dissector.
 file(GLOB documents RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/docs/*.md ${PROJECT_SOURCE_DIR}/docs/*.svg
+     ${PROJECT_SOURCE_DIR}/docs/*.json
      ${PROJECT_SOURCE_DIR}/apps/hello/*.cc ${PROJECT_SOURCE_DIR}/apps/hello/README.md
      ${PROJECT_SOURCE_DIR}/examples/*.cc ${PROJECT_SOURCE_DIR}/examples/README.md)
 list(PREPEND documents README.md CHANGELOG.md LICENSE)

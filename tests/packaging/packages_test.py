@@ -83,7 +83,7 @@ def check_lintian(folder):
 
 def check_names(packages, soversion):
     wanted = {f"liburma{soversion}", f"liburma-dpdk{soversion}", f"liburma-verbs{soversion}",
-              "liburma-dev", "urma-tools", "liburma-doc"}
+              "liburma-dev", "urma-tools", "liburma-doc", "python3-urma"}
     assert wanted <= set(packages), set(packages)
 
 
@@ -129,6 +129,11 @@ def check_links(system):
     assert not broken, broken
 
 
+def use_python(system):
+    said = system.run("python3 -c 'import urma; urma.open(\"udp:127.0.0.1\").close(); print(1)'")
+    assert said == "1\n", said
+
+
 def use(system, packages, soversion):
     (system.root / "packages").mkdir()
     for path in packages.values():
@@ -150,6 +155,8 @@ def use(system, packages, soversion):
     install("liburma-dev", "liburma-doc")
     use_library(system)
     check_links(system)
+    install("python3-urma")
+    use_python(system)
     system.run("apt-get purge -q -y --autoremove " + " ".join(packages))
     left = {path for path in system.files() - before if "urma" in path}
     assert not left, f"left after removal: {sorted(left)}"
