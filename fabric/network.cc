@@ -124,7 +124,7 @@ bool Network::land(const Event& event, Happening& happening) {
   packets_.destroy(&packet);
   trace_.add(static_cast<uint64_t>(now_.time_since_epoch().count()));
   trace_.add(uint64_t{happening.packet.source} << 32 | happening.packet.destination);
-  trace_.add(uint64_t{happening.packet.bytes} << 32 | happening.packet.signal.hint << 8 |
+  trace_.add(uint64_t{happening.packet.bytes} << 32 | uint64_t{happening.packet.signal.hint} << 8 |
              static_cast<unsigned>(happening.packet.ecn));
   return true;
 }

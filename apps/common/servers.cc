@@ -104,8 +104,9 @@ Result<Imported> import_by_name(Device& device, const std::string& host, const s
 }  // namespace
 
 std::string quoted(const std::string& word) {
-  const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("-_./:=+,@%").find(c) != std::string_view::npos;
+  const bool plain = !word.empty() && std::ranges::all_of(word, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("-_./:=+,@%").find(c) != std::string_view::npos;
   });
   if (plain) return word;
   std::string out = "'";

@@ -40,8 +40,7 @@ std::vector<Chart::Tick> sizes_of(const std::vector<Chart::Line>& lines) {
     for (const auto& [bytes, value] : line.points) sizes.push_back(static_cast<uint64_t>(bytes));
   }
   std::ranges::sort(sizes);
-  const auto [first, last] = std::ranges::unique(sizes);
-  sizes.erase(first, last);
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   std::vector<Chart::Tick> ticks;
   for (const uint64_t bytes : sizes) {
     ticks.push_back({static_cast<double>(bytes), size_text(bytes)});
@@ -71,9 +70,10 @@ Chart::Panel latency_over_size(const std::vector<Group>& groups) {
   const bool all = std::ranges::all_of(groups, is_bandwidth);
   for (size_t i = 0; i < groups.size(); ++i) {
     if (!all && is_bandwidth(groups[i])) continue;
-    for (const auto& [part, suffix] : {std::pair(0.5, ", p50"), {0.99, ", p99"}}) {
-      panel.lines.push_back(over_size(groups[i], i, suffix, part > 0.5,
-                                      [&](const Result& result) { return result.us(part); }));
+    for (const bool slow : {false, true}) {
+      panel.lines.push_back(
+          over_size(groups[i], i, slow ? ", p99" : ", p50", slow,
+                    [slow](const Result& result) { return result.us(slow ? 0.99 : 0.5); }));
     }
   }
   return panel;

@@ -192,10 +192,10 @@ Result<void> EtherDevice::configure() {
   uint16_t receives = descriptors;
   uint16_t sends = descriptors;
   rte_eth_dev_adjust_nb_rx_tx_desc(port_, &receives, &sends);
+  constexpr auto any_socket = static_cast<unsigned>(SOCKET_ID_ANY);
   for (uint16_t i = 0; i < queues; ++i) {
-    int code =
-        rte_eth_rx_queue_setup(port_, i, receives, SOCKET_ID_ANY, nullptr, receive_pool_.get());
-    if (code == 0) code = rte_eth_tx_queue_setup(port_, i, sends, SOCKET_ID_ANY, nullptr);
+    int code = rte_eth_rx_queue_setup(port_, i, receives, any_socket, nullptr, receive_pool_.get());
+    if (code == 0) code = rte_eth_tx_queue_setup(port_, i, sends, any_socket, nullptr);
     if (code != 0) return failed(settings_, "its queues cannot be made", code);
   }
   rte_ether_addr mac{};

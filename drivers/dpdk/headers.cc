@@ -12,7 +12,7 @@ constexpr uint16_t dont_fragment = 0x4000;
 
 void emit_ipv4(const IpHeader& header, std::byte* out) {
   out[0] = std::byte{0x45};
-  out[1] = static_cast<std::byte>(header.dscp << 2 | static_cast<unsigned>(header.ecn));
+  out[1] = static_cast<std::byte>(unsigned{header.dscp} << 2 | static_cast<unsigned>(header.ecn));
   store_be<2>(out + 2, ipv4_bytes + header.payload_bytes);
   store_be<4>(out + 4, dont_fragment);
   out[8] = std::byte{header.hops};

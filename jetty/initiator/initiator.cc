@@ -19,7 +19,6 @@ constexpr uint32_t most_carried = 1024;
 Initiator::Initiator(const Limits& limits, Jetties& jetties, PeerStates& peers,
                      transport::Channels& channels, uint64_t seed)
     : jetties_(jetties),
-      peers_(peers),
       common_{jetties, peers, channels, counters_},
       flows_(limits.flows, common_),
       order_(limits.jetties, common_, flows_),

@@ -103,7 +103,6 @@ class Initiator {
   [[gnu::cold]] bool release(Time now);
 
   Jetties& jetties_;
-  PeerStates& peers_;
   InitiatorCounters counters_;
   const InitiatorCommon common_;
   Flows flows_;
