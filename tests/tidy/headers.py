@@ -23,9 +23,9 @@ from tree import HEADERS, Tree, main
 
 PARTS = 32
 MOST = 8
-# The SDK that a header needs, by the beginning of a header of that.
-SDKS = (("<rte_", "libdpdk"), ("<infiniband/", "libibverbs"), ("<rdma/", "librdmacm"),
-        ("<liburing.h>", "liburing"), ("<pybind11/", "python3"))
+# The SDK that a header needs, by the beginning of a header of that, and flags beside its own.
+SDKS = (("<rte_", "libdpdk", ()), ("<infiniband/", "libibverbs", ()), ("<rdma/", "librdmacm", ()),
+        ("<liburing.h>", "liburing", ()), ("<pybind11/", "python3", ("-fvisibility=hidden",)))
 FLAGS = ("-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c++", "-")
 
 
@@ -53,12 +53,12 @@ def fingerprint(tree, header, compiler):
 def compile_alone(tree, header, compiler):
     """Returns None, or the first message of the compiler."""
     more = []
-    for sign, package in SDKS:
+    for sign, package, others in SDKS:
         if any(sign in tree.text(path) for path in closure(tree, header)):
             flags = flags_of(package)
             if flags is None:
                 return None
-            more += flags
+            more += [*flags, *others]
     command = [compiler, "-I", str(tree.root), *more, *FLAGS]
     result = subprocess.run(command, input='#include "%s"\n' % header, text=True,
                             capture_output=True, check=False)
