@@ -536,6 +536,22 @@ Result<std::vector<Path>> Device::paths(PeerId peer) {
   });
 }
 
+Result<Endpoint> Device::endpoint(PeerId peer) const {
+  return guarded("endpoint", [&]() -> Result<Endpoint> {
+    if (auto able = usable(state_, "endpoint"); !able) return able.error();
+    std::optional<Endpoint> place;
+    state_->engines().peers().namer(peer).call([&](engine::Engine& engine, Time) {
+      const auto facts = engine.transport().facts(engine::PeerAliases::name_there(peer));
+      if (facts) place = facts->at;
+      return true;
+    });
+    if (place) return *place;
+    return Error{Status::invalid_argument,
+                 "endpoint: the peer has exited or restarted, or is not known to this device. Fix: "
+                 "import the peer's descriptor again"};
+  });
+}
+
 Result<Endpoint> Device::add_path(std::string_view device) {
   return guarded("add_path", [&]() -> Result<Endpoint> {
     if (auto able = usable(state_, "add_path"); !able) return able.error();

@@ -92,7 +92,8 @@ struct URMA_LOCAL Segment::State {
   // Enters the segment in the tables of the device's other engines, as it was `made` in the first
   // one. `with`: null, or the segment whose TokenID it shares. Returns the first failure.
   engine::Registrations::Segments::Added add_copies(
-      TokenPolicy policy, const engine::Registrations::Segments::Made& made, const State* with);
+      const engine::Registrations::Segments::TokenPlan& plan,
+      const engine::Registrations::Segments::Made& made, const State* with);
   // Calls the function with the runner of each other engine, and the segment's handle there.
   template <class Function>
   void for_each_copy(Function&& function) const {

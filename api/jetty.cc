@@ -16,6 +16,13 @@ namespace {
 constexpr uint32_t most_berths = 32 * 1024;
 constexpr uint32_t most_weight = 16;
 
+Result<void> examine_id(std::string_view call, std::optional<JettyId> id) {
+  if (!id || (*id >= first_user_jetty && *id < first_dynamic_jetty)) return {};
+  return failed(Status::invalid_argument, call, ": id is ", number(*id), ", which is out of range")
+      .fix("choose ", number(first_user_jetty), " to ", number(first_dynamic_jetty) - 1,
+           ", or leave it out");
+}
+
 Result<void> examine(const JettyOptions& options) {
   if (options.receives_from != nullptr && options.receives > 0) {
     return failed(Status::invalid_argument, "jetty: receives is ", options.receives,
@@ -83,6 +90,34 @@ Error foreign(std::string_view call, std::string_view what) {
       .fix("make one with this device's ", what, "()");
 }
 
+Error id_in_use(std::string_view call, JettyId id) {
+  return failed(Status::address_in_use, call, ": this device has a Jetty with the number ",
+                number(id), " already")
+      .fix("choose another number, or leave it out");
+}
+
+// The number of a Jetty says to which engine of its device peers send, and each engine draws its
+// own numbers.
+Error id_with_engines(std::string_view call) {
+  return failed(Status::unsupported, call,
+                ": a Jetty of a device with several engines has no chosen number")
+      .fix("leave the id out, or engines= of the device");
+}
+
+urma::jetty::Timeouts timeouts_of(const JettyOptions& options, const engine::Runner& runner) {
+  const bool own = options.operation_timeout > Duration{};
+  return {.operation = own ? options.operation_timeout : runner.operation_timeout(),
+          .receiver = options.receiver_timeout};
+}
+
+urma::jetty::Ordering ordering_of(const JettyOptions& options) {
+  return {.mode = options.mode,
+          .chain = options.chain,
+          .in_order = options.in_order,
+          .suspend_on_error = options.suspend_on_error,
+          .weight = static_cast<uint8_t>(options.weight)};
+}
+
 }  // namespace
 
 Jetty::Jetty(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -120,7 +155,9 @@ Result<Jfr> Device::jfr(const JfrOptions& options) {
     auto made = make_jetty("jfr", {.berths = 0,
                                    .receives = options.receives,
                                    .inline_bytes = 0,
-                                   .completions = options.completions});
+                                   .completions = options.completions,
+                                   .id = options.id,
+                                   .token = options.token});
     if (!made) return made.error();
     return Jfr(std::move(*made));
   });
@@ -144,9 +181,11 @@ Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& opti
     return object.state_ != nullptr &&
            &object.state_->source.runner->engines() == &state_->engines();
   };
+  if (auto fine = examine_id(call, options.id); !fine) return fine.error();
   const Jfr* const jfr = options.receives_from;
   if (options.completions != nullptr && !ours(*options.completions)) return foreign(call, "jfc");
   if (jfr != nullptr && !ours(jfr->jetty_)) return foreign(call, "jfr");
+  if (options.id && state_->engines().count() > 1) return id_with_engines(call);
   const auto berths = static_cast<uint16_t>(options.berths);
   const auto receives = static_cast<uint16_t>(options.receives);
   auto chosen = state_->choose_engine(
@@ -167,28 +206,24 @@ Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& opti
   }
   urma::jetty::Jfc& jfc = state->queues->jfc();
   state->source.jfc = &jfc;
-  const urma::jetty::Timeouts timeouts{.operation = options.operation_timeout > Duration{}
-                                                        ? options.operation_timeout
-                                                        : runner.operation_timeout(),
-                                       .receiver = options.receiver_timeout};
-  urma::jetty::JettyParts parts(state->queues, timeouts);
-  parts.ordering = {.mode = options.mode,
-                    .chain = options.chain,
-                    .in_order = options.in_order,
-                    .suspend_on_error = options.suspend_on_error,
-                    .weight = static_cast<uint8_t>(options.weight)};
+  urma::jetty::JettyParts parts(state->queues, timeouts_of(options, runner));
+  parts.ordering = ordering_of(options);
   if (options.mode == ServiceMode::unreliable)
     state->queues->jfs().only_datagrams(datagram_bytes());
   if (jfr != nullptr) parts.receives_from = jfr->jetty_.state_->made.handle;
   uint32_t limit = 0;
+  bool used = false;
   std::optional<engine::JettyControl::Made> made;
   runner.call([&](engine::Engine& engine, Time) {
     limit = engine.settings().limits.jetties;
-    made = engine.jetty_control().create(std::move(parts));
+    used = options.id && engine.transactions().jetties().used(*options.id);
+    if (used) return true;
+    made = engine.jetty_control().create(std::move(parts), {options.id, options.token});
     return true;
   });
   if (!made) {
     jfc.unreserve(state->queues->entries());
+    if (used) return id_in_use(call, *options.id);
     return failed(Status::no_resources, call, ": this device has ", limit,
                   " Jetties and JFRs, which is its limit")
         .fix("destroy some, or open the device with a larger Limits::jetties");

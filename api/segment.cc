@@ -29,16 +29,20 @@ Error not_fenced(std::string_view call, bool handed_over) {
       .fix("let that process continue, or end it, and call this again");
 }
 
-// Makes the error that says why a segment gets no second token. `checked`: whether its token is
-// compared at all.
-Error not_rotated(bool registered, bool checked) {
+// Makes the error that says why a segment with this token gets no second one.
+Error not_rotated(bool registered, const engine::Registrations::Segments::Token& token) {
   const auto made = guarded("rotate", [&]() -> Result<void> {
     if (!registered) {
       return Error{Status::invalid_argument,
                    "rotate: this segment was unregistered or revoked, so its token is no longer "
                    "valid. Fix: register the memory again, which draws a new token"};
     }
-    if (!checked) {
+    if (token.chosen) {
+      return Error{Status::invalid_argument,
+                   "rotate: the token of this segment was chosen (SegmentOptions::token), so the "
+                   "device draws no other. Fix: leave SegmentOptions::token out"};
+    }
+    if (!token.checked) {
       return Error{Status::invalid_argument,
                    "rotate: this segment was made with TokenPolicy::none, so no token is compared. "
                    "Fix: register the memory again with TokenPolicy::plain_text"};
@@ -259,7 +263,8 @@ engine::Registrations::Segments::Segment Segment::State::described_copy() const 
 }
 
 engine::Registrations::Segments::Added Segment::State::add_copies(
-    TokenPolicy policy, const engine::Registrations::Segments::Made& made, const State* with) {
+    const engine::Registrations::Segments::TokenPlan& plan,
+    const engine::Registrations::Segments::Made& made, const State* with) {
   using Added = engine::Registrations::Segments::Added;
   engine::Engines& engines = runner->engines();
   Added added = Added::added;
@@ -267,7 +272,7 @@ engine::Registrations::Segments::Added Segment::State::add_copies(
     engine::Registrations::Segments::Made copy = made;
     const Handle beside = with != nullptr ? with->copies[i - 1] : Handle{};
     engines.at(i).call([&](engine::Engine& engine, Time) {
-      added = engine.registrations().follow(described_copy(), policy, beside, copy);
+      added = engine.registrations().follow(described_copy(), plan, beside, copy);
       return true;
     });
     if (added == Added::added) copies.push_back(copy.segment);
@@ -312,7 +317,7 @@ Result<TokenValue> Segment::rotate() {
     token = engine.segments().token(state_->handle);
     return true;
   });
-  if (!rotated) return not_rotated(registered, token.checked);
+  if (!rotated) return not_rotated(registered, token);
   state_->for_each_copy([](engine::Runner& other, Handle copy) {
     other.call([&](engine::Engine& engine, Time) {
       (void)engine.registrations().rotate(copy);
@@ -373,6 +378,12 @@ Result<void> examine(std::string_view call, size_t bytes, const SegmentOptions& 
   if (!is_valid(options.policy)) {
     return wrong(Status::invalid_argument, "SegmentOptions::policy is not one of its values",
                  "choose TokenPolicy::plain_text or none");
+  }
+  if (options.token && options.with != nullptr) {
+    return wrong(Status::invalid_argument,
+                 "SegmentOptions::token is given, but the segment shares that of "
+                 "SegmentOptions::with",
+                 "leave one of the two out");
   }
   if (options.atomics == AtomicDomain::device && has(options.rights, Rights::atomic)) {
     return wrong(Status::unsupported, "no device of this version executes atomics itself",
@@ -495,10 +506,11 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
   Added added = Added::full;
   drivers::DeviceReads* reads = nullptr;
   engine::Registrations::Segments::Made made;
+  const engine::Registrations::Segments::TokenPlan plan(options.policy, options.token);
   state_->runner->call([&](engine::Engine& engine, Time) {
     reads = engine.port().device_reads();
     limit = engine.settings().limits.segments;
-    added = engine.registrations().add(segment->described(), options.policy,
+    added = engine.registrations().add(segment->described(), plan,
                                        with != nullptr ? with->handle : Handle{}, made);
     return true;
   });
@@ -507,7 +519,7 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
   segment->id = made.token.id;
   segment->token->newer = made.token.value;
   segment->registered = true;
-  if (added = segment->add_copies(options.policy, made, with); added != Added::added) {
+  if (added = segment->add_copies(plan, made, with); added != Added::added) {
     (void)segment->withdraw("registering memory");
     if (auto able = usable(state_, "registering memory"); !able) return able.error();
     return not_added(added, limit);

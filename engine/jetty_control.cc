@@ -8,12 +8,14 @@ constexpr uint32_t works_at_a_time = 64;
 
 }  // namespace
 
-std::optional<JettyControl::Made> JettyControl::create(jetty::JettyParts parts) {
+std::optional<JettyControl::Made> JettyControl::create(jetty::JettyParts parts,
+                                                       const Chosen& chosen) {
   jetty::Jetties& jetties = transactions_.jetties();
   if (jetties.full()) return std::nullopt;
-  const std::optional<JettyId> id = ids_.take();
+  const std::optional<JettyId> id = chosen.id ? chosen.id : ids_.take();
   if (!id) return std::nullopt;
-  Made made{.id = *id, .token = TokenValue(entropy_.next32()), .handle = {}};
+  const auto drawn = TokenValue(entropy_.next32());
+  Made made{.id = *id, .token = chosen.token.value_or(drawn), .handle = {}};
   made.handle = jetties.handle_of(*jetties.create(made.id, made.token, std::move(parts)));
   return made;
 }
@@ -54,7 +56,7 @@ bool JettyControl::destroy(uint32_t index, Time now) {
   if (!flush(index, now)) return false;
   jetty::Jetty& jetty = transactions_.jetties().at(index);
   transactions_.initiator().detach(jetty);
-  ids_.give_back(jetty.id);
+  if (number(jetty.id) >= number(first_dynamic_jetty)) ids_.give_back(jetty.id);
   transactions_.jetties().destroy(jetty);
   return true;
 }

@@ -26,8 +26,13 @@ class JettyControl {
     TokenValue token{};
     Handle handle;
   };
+  // The parts of a new Jetty that the application has chosen.
+  struct Chosen {
+    std::optional<JettyId> id;  // below first_dynamic_jetty, and not in use
+    std::optional<TokenValue> token;
+  };
   // Returns nothing if the limit is reached.
-  std::optional<Made> create(jetty::JettyParts parts);
+  std::optional<Made> create(jetty::JettyParts parts, const Chosen& chosen = {});
   // Ends all works and receives of this Jetty.
   bool flush(uint32_t index, Time now);
   bool flush_all(Time now);

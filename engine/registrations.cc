@@ -66,22 +66,22 @@ bool Registrations::may_copy(const Segments::Segment& segment) {
 }
 
 Registrations::Segments::Added Registrations::follow(const Segments::Segment& segment,
-                                                     TokenPolicy policy, Handle with,
+                                                     const Segments::TokenPlan& plan, Handle with,
                                                      Segments::Made& made) {
   if (ended_) return Segments::Added::gone;
   if (!may_copy(segment)) return Segments::Added::no_guard;
   if (with) return segments_.join(with, segment, made);
   const Segments::Token drawn = made.token;
-  return segments_.add(segment, policy, made, &drawn);
+  return segments_.add(segment, plan, made, &drawn);
 }
 
 Registrations::Segments::Added Registrations::add(const Segments::Segment& segment,
-                                                  TokenPolicy policy, Handle with,
+                                                  const Segments::TokenPlan& plan, Handle with,
                                                   Segments::Made& made) {
   if (ended_) return Segments::Added::gone;
   if (!may_copy(segment)) return Segments::Added::no_guard;
   const Segments::Added added =
-      with ? segments_.join(with, segment, made) : segments_.add(segment, policy, made);
+      with ? segments_.join(with, segment, made) : segments_.add(segment, plan, made);
   if (added == Segments::Added::added && segment.lease != Segments::none) grant_all(made.segment);
   return added;
 }

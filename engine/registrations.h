@@ -40,12 +40,12 @@ class Registrations {
 
   // `with`: the segment whose TokenID the new one shares; null if the new one gets its own. Returns
   // `gone` after `end`.
-  Segments::Added add(const Segments::Segment& segment, TokenPolicy policy, Handle with,
-                      Segments::Made& made);
+  Segments::Added add(const Segments::Segment& segment, const Segments::TokenPlan& plan,
+                      Handle with, Segments::Made& made);
   // As `add`, for a segment that the device's first engine has added: `made` is what that returned,
   // and gets this engine's handle. The segment has no lease here, as the first engine has it.
-  Segments::Added follow(const Segments::Segment& segment, TokenPolicy policy, Handle with,
-                         Segments::Made& made);
+  Segments::Added follow(const Segments::Segment& segment, const Segments::TokenPlan& plan,
+                         Handle with, Segments::Made& made);
 
   // The state of a withdrawal in progress. The caller sets the members above the blank line.
   struct Withdrawal {

@@ -48,7 +48,7 @@ SegmentTable::Made SegmentTable::made(const Node& node) {
   return {handle, token(handle)};
 }
 
-SegmentTable::Added SegmentTable::add(const Segment& segment, TokenPolicy policy, Made& out,
+SegmentTable::Added SegmentTable::add(const Segment& segment, const TokenPlan& plan, Made& out,
                                       const Token* drawn) {
   Node* const node = nodes_.create(Node{.segment = segment});
   if (node == nullptr) return Added::full;
@@ -56,10 +56,15 @@ SegmentTable::Added SegmentTable::add(const Segment& segment, TokenPolicy policy
   node->id = copies_ ? drawn->id : take_id();
   Name& name = names_[number(node->id)];
   URMA_ASSERT(name.tree == 0, "a TokenID is drawn again when all tables have freed it");
-  if (copies_) name.generation = mint_.generation(drawn->id, drawn->value);
-  draw_value(node->id);
+  if (plan.chosen) {
+    name.values[0] = *plan.chosen;
+  } else {
+    if (copies_) name.generation = mint_.generation(drawn->id, drawn->value);
+    draw_value(node->id);
+  }
   name.values[1] = name.values[0];
-  name.tree = (nodes_.index_of(node) + 1) | (policy == TokenPolicy::none ? unchecked_flag : 0);
+  name.tree = (nodes_.index_of(node) + 1) | (plan.chosen ? chosen_flag : 0) |
+              (plan.policy == TokenPolicy::none ? unchecked_flag : 0);
   out = made(*node);
   URMA_ASSERT(!copies_ || out.token.value == drawn->value, "one key draws the same values");
   return Added::added;
@@ -125,7 +130,7 @@ bool SegmentTable::rotate(Handle segment) {
   const Node* const node = live(segment);
   if (node == nullptr) return false;
   const Name& name = names_[number(node->id)];
-  if ((name.tree & unchecked_flag) != 0 || name.values[0] != name.values[1]) return false;
+  if ((name.tree & flags) != 0 || name.values[0] != name.values[1]) return false;
   draw_value(node->id);
   return true;
 }
@@ -142,7 +147,11 @@ SegmentTable::Token SegmentTable::token(Handle segment) {
   const Node* const node = live(segment);
   if (node == nullptr) return {};
   const Name& name = names_[number(node->id)];
-  return {node->id, name.values[0], name.values[1], (name.tree & unchecked_flag) == 0};
+  return {.id = node->id,
+          .value = name.values[0],
+          .older = name.values[1],
+          .checked = (name.tree & unchecked_flag) == 0,
+          .chosen = (name.tree & chosen_flag) != 0};
 }
 
 uint32_t SegmentTable::root(Handle segment) {

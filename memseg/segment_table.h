@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "base/guarded_copy.h"
 #include "base/region.h"
 #include "base/slab.h"
@@ -41,6 +43,7 @@ class SegmentTable {
     TokenValue value{};
     TokenValue older{};  // equal to `value` while only one is valid
     bool checked = true;
+    bool chosen = false;  // by the owner, not drawn
   };
   struct Made {
     Handle segment;
@@ -54,12 +57,21 @@ class SegmentTable {
     no_guard,  // it is guarded, but the system cannot provide a GuardedCopy
   };
 
+  // How the token of a new TokenID comes about.
+  struct TokenPlan {
+    TokenPlan(TokenPolicy how, std::optional<TokenValue> value = {})  // NOLINT: a policy is a plan
+        : policy(how), chosen(value) {}
+
+    TokenPolicy policy;
+    std::optional<TokenValue> chosen;  // by the owner. Such a token cannot be rotated
+  };
   // Adds a segment with a TokenID of its own. A guarded one may be added only once `guard()` is
   // open. Neither `base` nor `address` plus `bytes` may wrap. `drawn`: the token that another table
   // with the same key has just drawn, if this table copies that one, as those of a device's engines
   // do. Such a table draws no TokenIDs, and has the same TokenValues if it makes the same changes
   // of this token.
-  Added add(const Segment& segment, TokenPolicy policy, Made& made, const Token* drawn = nullptr);
+  Added add(const Segment& segment, const TokenPlan& plan, Made& made,
+            const Token* drawn = nullptr);
   // Adds a segment under the TokenID of another one.
   Added join(Handle other, const Segment& segment, Made& made);
 
@@ -73,7 +85,7 @@ class SegmentTable {
   void clear();
 
   // Draws a second value for the TokenID, so that both are valid. Returns false if there are two
-  // already, or if the TokenID needs no token.
+  // already, if the TokenID needs no token, or if its owner chose the first one.
   bool rotate(Handle segment);
   // Makes only the newer value valid. Returns false if there is no such segment.
   bool retire(Handle segment);
@@ -148,7 +160,9 @@ class SegmentTable {
   };
   static_assert(sizeof(Name) == 16);
   static constexpr uint32_t unchecked_flag = 1u << 31;  // in `tree`: it needs no token
-  static uint32_t root_of(const Name& name) { return (name.tree & ~unchecked_flag) - 1; }
+  static constexpr uint32_t chosen_flag = 1u << 30;     // in `tree`: its owner chose the token
+  static constexpr uint32_t flags = unchecked_flag | chosen_flag;
+  static uint32_t root_of(const Name& name) { return (name.tree & ~flags) - 1; }
 
   struct alignas(64) Node {
     Segment segment;
@@ -185,9 +199,7 @@ class SegmentTable {
   void draw_value(TokenId id);
   Node* live(Handle segment);
   Made made(const Node& node);
-  static void set_root(Name& name, uint32_t root) {
-    name.tree = (name.tree & unchecked_flag) | (root + 1);
-  }
+  static void set_root(Name& name, uint32_t root) { name.tree = (name.tree & flags) | (root + 1); }
   template <class Function>
   void for_each_node(uint32_t root, Function&& function) {
     if (root == none) return;

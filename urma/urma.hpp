@@ -588,6 +588,9 @@ class URMA_API Device {
   // Errors: invalid_argument (the peer has exited or restarted, or is unknown), no_resources,
   // closed, forked.
   Result<std::vector<Path>> paths(PeerId peer);
+  // Returns the address at which this device reaches the peer, that of its first path.
+  // Errors: invalid_argument (the peer has exited or restarted, or is unknown), closed, forked.
+  Result<Endpoint> endpoint(PeerId peer) const;
   // Adds a path to a device that was opened as `paths():...`. `device` is a device string that
   // could have been part of that string, such as "udp:10.0.2.1". Returns the address at which peers
   // reach the new path. Peers are notified immediately; the path carries packets once a probe over
@@ -614,7 +617,8 @@ class URMA_API Device {
 
   // Makes a Jetty.
   // Errors: invalid_argument (JettyOptions), no_resources (Limits::jetties; too few entries in a
-  // shared completion queue: the message has the number needed), closed, forked.
+  // shared completion queue: the message has the number needed), address_in_use (JettyOptions::id),
+  // unsupported (JettyOptions::id with engines=), closed, forked.
   Result<Jetty> jetty(const JettyOptions& options = {});
   // Makes a shared receive queue, which counts as one of Limits::jetties. Errors: as `jetty`.
   Result<Jfr> jfr(const JfrOptions& options = {});

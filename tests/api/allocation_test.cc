@@ -182,6 +182,7 @@ bool use(const std::string& text, const DeviceOptions& options) {
     if (std::chrono::steady_clock::now() - begun > patience) return false;
   }
   refuses(here->paths(to->segment.peer));
+  refuses(here->endpoint(to->segment.peer));
   refuses(here->settings());
   refuses(here->stats());
   refuses(memory->rotate());

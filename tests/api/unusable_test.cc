@@ -95,6 +95,7 @@ const std::vector<Call> calls = {
     URMA_CONTROL("Device::register_memory", on.device.register_memory(memory)),
     URMA_CONTROL("Device::register_memory", on.device.register_memory(memory, Rights::read)),
     URMA_CONTROL("Device::paths", on.device.paths({})),
+    URMA_CONTROL("Device::endpoint", on.device.endpoint(PeerId{})),
     URMA_CONTROL("Device::add_path", on.device.add_path("udp:127.0.0.241")),
     URMA_CONTROL("Device::remove_path", on.device.remove_path({})),
     URMA_CONTROL("Device::quarantined", on.device.quarantined()),

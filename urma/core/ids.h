@@ -56,7 +56,9 @@ using Tassn = Sequence<struct TassnSpace, 16>;  // slices of an initiator queue 
 // Well-known Jetties (UB 6.1, docs/protocol.md).
 inline constexpr JettyId setup_jetty{0};
 inline constexpr JettyId names_jetty{1};
-inline constexpr JettyId first_user_jetty{32};
+// The numbers that an application may choose (JettyOptions::id) begin here, and end before the
+// numbers that a device draws.
+inline constexpr JettyId first_user_jetty{2};
 inline constexpr JettyId first_dynamic_jetty{1024};
 
 // Returns an id as an integer.

@@ -135,6 +135,12 @@ struct JettyOptions {
   // `receives` must be 0. Arrivals complete in the queue of that Jfr; only works complete in the
   // Jetty's own queue.
   const Jfr* receives_from = nullptr;
+  // The number of the Jetty: 2 to 1023, in use by no other Jetty of the device. If empty, the
+  // device draws one from 1024 on. A peer that knows the number and the token can write the
+  // descriptor itself, before the Jetty exists. Not with engines=.
+  std::optional<JettyId> id{};
+  // The token of the Jetty. If empty, the device draws one at random.
+  std::optional<TokenValue> token{};
 };
 
 // Options of Device::jfr.
@@ -143,6 +149,9 @@ struct JfrOptions {
   uint32_t receives = 128;
   // The queue in which arrivals complete. If null, the Jfr has a completion queue of its own.
   Jfc* completions = nullptr;
+  // As in JettyOptions.
+  std::optional<JettyId> id{};
+  std::optional<TokenValue> token{};
 };
 
 // The processes that may import a published name, in addition to those of this user on this host.

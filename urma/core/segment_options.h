@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "urma/core/endpoint.h"
 #include "urma/core/rights.h"
 
@@ -24,6 +26,9 @@ struct SegmentOptions {
   // it is revoked (Segment::revoke). The two must not overlap. If null, the segment has a TokenID
   // of its own.
   const Segment* with = nullptr;
+  // The token of the segment. If empty, the device draws one at random. A token that was chosen is
+  // not replaced (Segment::rotate). Not together with `with`.
+  std::optional<TokenValue> token{};
   // Whether the memory may disappear while it is registered: be unmapped, made read-only, or lie in
   // a file that is truncated. A peer's access then ends as `remote_access`, instead of ending this
   // process by SIGSEGV or SIGBUS; bytes written before the missing page stay written. The guard

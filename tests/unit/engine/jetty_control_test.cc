@@ -60,6 +60,20 @@ TEST_CASE("a device has as many Jetties as its limit allows, each with an id of 
   CHECK(again->token != made[3].jetty.token);
 }
 
+TEST_CASE("a chosen id and token are those of the Jetty, and are not given to others") {
+  ControlledJetties device;
+  const auto queues = jetty::Queues::with_own_jfc(4, 4, 0);
+  const JettyControl::Chosen chosen{.id = JettyId(5), .token = TokenValue(7)};
+  for (int round = 0; round < 2; ++round) {
+    const auto made = device.control.create({queues, {}}, chosen);
+    REQUIRE(made);
+    CHECK(made->id == JettyId(5));
+    CHECK(made->token == TokenValue(7));
+    REQUIRE(device.control.destroy(made->handle.index, device.now));
+    CHECK(device.create().jetty.id >= first_dynamic_jetty);
+  }
+}
+
 TEST_CASE("flushing ends posted works and receives, of that Jetty alone") {
   ControlledJetties device;
   auto one = device.create();

@@ -407,6 +407,36 @@ TEST_CASE("tables with one key that make the same changes have the same tokens")
   CHECK(copy.add(segment, TokenPolicy::plain_text, copied, &made.token) == Added::full);
 }
 
+TEST_CASE("a chosen token opens its TokenID alone, and is not rotated") {
+  SegmentTable first(4, SipHash(1, 2));
+  SegmentTable copy(4, SipHash(1, 2));
+  const TokenValue chosen{0xacfe};
+  const SegmentTable::TokenPlan plan(TokenPolicy::plain_text, chosen);
+  std::vector<std::byte> memory(64);
+  const SegmentTable::Segment segment{memory.data(), memory.size(), Rights::read};
+  const auto opens = [&](const SegmentTable& table, const SegmentTable::Made& made,
+                         TokenValue value) {
+    return table.check(made.token.id, value, segment.address, 8, Rights::read) != nullptr;
+  };
+  for (int round = 0; round < 3; ++round) {
+    SegmentTable::Made made;
+    SegmentTable::Made copied;
+    REQUIRE(first.add(segment, plan, made) == Added::added);
+    REQUIRE(copy.add(segment, plan, copied, &made.token) == Added::added);
+    CHECK(made.token.value == chosen);
+    CHECK(made.token.chosen);
+    CHECK(made.token.checked);
+    for (const SegmentTable* table : {&first, &copy}) {
+      CHECK(opens(*table, made, chosen));
+      CHECK_FALSE(opens(*table, made, TokenValue(number(chosen) ^ 1)));
+    }
+    CHECK_FALSE(first.rotate(made.segment));
+    copy.release(copy.withdraw(copied.segment, false));
+    first.release(first.withdraw(made.segment, false));
+    CHECK_FALSE(opens(first, made, chosen));
+  }
+}
+
 TEST_CASE("another incarnation has other TokenIDs and other TokenValues") {
   const memseg::TokenMint one(SipHash(1, 2));
   const memseg::TokenMint other(SipHash(1, 3));
