@@ -154,6 +154,7 @@ Result<Jfr> Device::jfr(const JfrOptions& options) {
     }
     auto made = make_jetty("jfr", {.berths = 0,
                                    .receives = options.receives,
+                                   .immediates_take_buffers = options.immediates_take_buffers,
                                    .inline_bytes = 0,
                                    .completions = options.completions,
                                    .id = options.id,
@@ -208,6 +209,7 @@ Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& opti
   state->source.jfc = &jfc;
   urma::jetty::JettyParts parts(state->queues, timeouts_of(options, runner));
   parts.ordering = ordering_of(options);
+  parts.immediates_take_receives = options.immediates_take_buffers;
   if (options.mode == ServiceMode::unreliable)
     state->queues->jfs().only_datagrams(datagram_bytes());
   if (jfr != nullptr) parts.receives_from = jfr->jetty_.state_->made.handle;

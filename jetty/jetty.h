@@ -43,6 +43,8 @@ struct JettyParts {
 
   Timeouts timeouts;
   Ordering ordering;
+  // Whether a write with an immediate takes a posted receive, as UB has it, and not a permit.
+  bool immediates_take_receives = false;
   Handle receives_from;  // the JFR that it shares with other Jetties; or zero if it has its own
                          // receives
   std::shared_ptr<Queues> queues;

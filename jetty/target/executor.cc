@@ -92,16 +92,25 @@ bool Executor::deliver(const Jetty& to, Jetty& receiver, const Message& message,
 bool Executor::deliver(const Jetty& to, Jetty& receiver, const Message& message,
                        const Maetah& memory, TokenValue token, std::span<const std::byte> data) {
   if (memory.length != data.size()) return false;
-  const Jfr& jfr = receiver.queues->jfr();
-  if (receiver.immediates_raised - jfr.immediates_polled() >= jfr.count()) return false;
+  Jfr& jfr = receiver.queues->jfr();
+  const bool takes_receive = receiver.immediates_take_receives;
+  if (takes_receive ? receiver.recycled_count > 0 || jfr.waiting() == 0
+                    : receiver.immediates_raised - jfr.immediates_polled() >= jfr.count()) {
+    return false;
+  }
   if (!data.empty()) {
     const auto place = segments_.access(TokenId(memory.token_id), token, memory.address,
                                         data.size(), Rights::write);
     if (place.at == nullptr || place.guarded) return false;
     copy_bytes(place.at, data.data(), data.size());
   }
-  ++receiver.immediates_raised;
-  complete(to, receiver, message, 0, Queues::none);
+  if (takes_receive) {
+    const uint16_t lease = jfr.take_posted();
+    complete(to, receiver, message, jfr.slot(lease).tag, lease);
+  } else {
+    ++receiver.immediates_raised;
+    complete(to, receiver, message, 0, Queues::none);
+  }
   return true;
 }
 
@@ -149,18 +158,24 @@ void Executor::begin_message(Assembly& assembly, const TaRequest& request) {
   assembly.immediate = request.immediate.immediate;
 }
 
+// Takes a permit for an immediate, or a receive slot. Returns false if there is none.
+bool Executor::take_for_immediate(Assembly& assembly, Jetty& receiver) {
+  if (receiver.immediates_take_receives) return receiver.take_receive(assembly.receive);
+  const Jfr& jfr = receiver.queues->jfr();
+  if (receiver.immediates_raised - jfr.immediates_polled() >= jfr.count()) return false;
+  ++receiver.immediates_raised;
+  assembly.permit = true;
+  return true;
+}
+
 void Executor::begin_immediate(Assembly& assembly, const TaRequest& request) {
   Jetty* jetty = target(request.target, TokenValue(request.immediate.token));
   Jetty* from = receiver(assembly, jetty);
   if (from == nullptr) return;
-  Queues& queues = *from->queues;
-  const uint32_t unpolled = from->immediates_raised - queues.jfr().immediates_polled();
-  if (unpolled >= queues.jfr().count()) {
+  if (!take_for_immediate(assembly, *from)) {
     assembly.verdict = Verdict::not_ready;
     return;
   }
-  ++from->immediates_raised;
-  assembly.permit = true;
   assembly.hold(*jetty, *from);
   assembly.immediate = request.immediate.immediate;
   assembly.message_length = request.immediate.message_length;
@@ -329,6 +344,9 @@ bool Executor::finish_message(Assembly& assembly) {
 bool Executor::finish_immediate(Assembly& assembly) {
   Completion completion = arrival(assembly, Status::ok);
   completion.bytes = assembly.message_length;
+  if (assembly.receive != Queues::none) {
+    completion.tag = assembly.receiver->queues->jfr().slot(assembly.receive).tag;
+  }
   complete_receive(assembly, completion);
   return true;
 }

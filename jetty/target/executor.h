@@ -78,6 +78,7 @@ class Executor {
 
  private:
   void begin_message(Assembly& assembly, const TaRequest& request);
+  bool take_for_immediate(Assembly& assembly, Jetty& receiver);
   void begin_immediate(Assembly& assembly, const TaRequest& request);
   void begin_notify(Assembly& assembly, const TaRequest& request);
   void begin_atomic(Assembly& assembly, const TaRequest& request);

@@ -106,6 +106,10 @@ struct JettyOptions {
   // yet), and in addition how many immediates may be waiting: 0 to 32 768. With 0, and without
   // receives_from, sends and writes with an immediate to this Jetty fail as `remote_unsupported`.
   uint32_t receives = 0;
+  // Whether a write with an immediate takes a buffer that was posted (UB 7.3): it completes
+  // with the tag of that buffer, in which it stores nothing, and waits while none is posted. If
+  // false, it takes no buffer, and its completion has the tag 0.
+  bool immediates_take_buffers = false;
   // The room in each berth for works with inline data (Work::inline_data): 0 to max_inline_bytes.
   uint32_t inline_bytes = 64;
   // As DeviceOptions::operation_timeout, for works of this Jetty: 10 ms to 1 h, or zero to use the
@@ -150,6 +154,7 @@ struct JfrOptions {
   // The queue in which arrivals complete. If null, the Jfr has a completion queue of its own.
   Jfc* completions = nullptr;
   // As in JettyOptions.
+  bool immediates_take_buffers = false;
   std::optional<JettyId> id{};
   std::optional<TokenValue> token{};
 };
