@@ -434,6 +434,13 @@ class URMA_API Jfr {
   [[nodiscard]] bool arm(Wake wake = Wake::any) { return jetty_.arm(wake); }
   uint32_t vacant_receives() const { return jetty_.vacant_receives(); }
 
+  // Ends all posted receives, which complete as `flushed`. Messages that arrive meanwhile, and
+  // those that arrive before buffers are posted again, wait at their senders. Errors: closed,
+  // forked.
+  Result<void> flush() { return jetty_.flush(); }
+  // Lets messages to the Jfr itself arrive again after `flush`. Errors: closed, forked.
+  Result<void> reset() { return jetty_.reset(); }
+
   // These work as the functions of the same names of Jetty: a peer sends to the Jfr as to a Jetty.
   JettyId id() const { return jetty_.id(); }
   std::string descriptor() const { return jetty_.descriptor(); }

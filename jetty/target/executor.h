@@ -33,6 +33,7 @@ class Executor {
     JettyId from_jetty{};
     bool solicited = false;
     bool with_immediate = false;
+    bool written = false;  // its data goes to a segment
     uint64_t immediate = 0;
     uint32_t bytes = 0;  // of the data; of the whole work, if it is a write
   };

@@ -118,6 +118,7 @@ inline bool Target::deliver(PeerId from, uint64_t base, std::span<const std::byt
                             .from_jetty = JettyId(Btah::rc_id_of(base)),
                             .solicited = Btah::solicited_of(base),
                             .with_immediate = info.immediate,
+                            .written = info.to_memory,
                             .immediate = headers.immediate.immediate,
                             .bytes = static_cast<uint32_t>(data.size())};
   const uint32_t token = info.to_memory ? headers.immediate.token : headers.token.token;

@@ -59,6 +59,7 @@ TEST_CASE("a write with an immediate takes the oldest buffer, and stores nothing
         const Completion arrived = on.arrival(write(data, on.there).to(on.to).immediate(100 + i));
         CHECK(arrived.tag == i);
         CHECK(arrived.with_immediate);
+        CHECK(arrived.written);
         CHECK(arrived.immediate == 100 + i);
         CHECK(arrived.bytes == bytes);
         CHECK(arrived.jetty == on.target.id());
@@ -83,6 +84,7 @@ TEST_CASE("messages and immediates take the buffers in the order in which these 
           on.arrival(message ? send(data, on.to) : write(data, on.there).to(on.to).immediate(i));
       CHECK(arrived.tag == i);
       CHECK(arrived.with_immediate != message);
+      CHECK(arrived.written != message);
       CHECK(same(data, on.buffer(i).first(8)) == message);
     }
   }

@@ -2,6 +2,7 @@
 """Shared by the tidy scripts: the files of a tree, C++ without its comments, and self-tests."""
 
 import argparse
+import os
 import pathlib
 import re
 import sys
@@ -15,6 +16,7 @@ LIBRARY = ("api/", "base/", "congestion/", "drivers/", "engine/", "jetty/", "mem
 # One of the dot directories belongs to the project; build outputs do not.
 KEPT_DOT_DIRECTORIES = (".ci",)
 KEPT_DOT_FILES = (".clang-format", ".clang-tidy", ".gitignore")
+C_API = "umdk/include/"
 OUTPUTS = ("build", "__pycache__")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
 
@@ -54,12 +56,19 @@ class Tree:
     def lines(self, path):
         return self.text(path).split("\n")
 
+    def _named(self, path, name):
+        """Returns an included name from the top of the tree. The headers of the C API include each
+        other as they are installed, in one directory."""
+        beside = os.path.join(os.path.dirname(path), name)
+        return beside if path.startswith(C_API) and beside in self.files else name
+
     def includes(self, path):
         """Yields (line, name, whether it is in quotes) of each include, in order."""
         if path not in self._includes:
             text = self.text(path)
             self._includes[path] = [
-                (text.count("\n", 0, found.start()) + 1, found.group(2), found.group(1) == '"')
+                (text.count("\n", 0, found.start()) + 1, self._named(path, found.group(2)),
+                 found.group(1) == '"')
                 for found in INCLUDE.finditer(text)]
         return self._includes[path]
 

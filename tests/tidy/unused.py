@@ -8,7 +8,7 @@ from tree import CPP, HEADERS, expect, main
 
 README_LINES = 20
 # Headers for users, which no file of the tree has to include.
-PUBLIC = re.compile(r"urma/[^/]+\.hpp$")
+PUBLIC = re.compile(r"urma/[^/]+\.hpp$|umdk/include/")
 # Scripts that people start by hand.
 STARTED_BY_HAND = re.compile(r"[^/]+$|\.ci/|python/setup\.py$")
 
@@ -63,7 +63,7 @@ def check_sources(tree):
 
 def check_headers(tree):
     users = {}
-    for path in tree.named(*CPP):
+    for path in tree.named(*CPP, ".c"):
         for _, name, _ in tree.includes(path):
             users.setdefault(name, set()).add(path)
     for header in tree.named(*HEADERS):

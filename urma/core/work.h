@@ -201,7 +201,8 @@ struct Completion {
   Status status = Status::ok;              // name(status) prints it; describe(status).cure helps
   Operation operation = Operation::write;  // the work's; `receive` for an arrival
   bool with_immediate = false;             // `immediate` is valid
-  bool solicited = false;                  // arrival: the sender marked it (Work::solicited)
+  bool solicited : 1 = false;              // arrival: the sender marked it (Work::solicited)
+  bool written : 1 = false;                // arrival: a write's, whose data is in a segment
   uint32_t bytes = 0;                      // the length of the work, or of the message
   uint64_t tag = 0;                        // of the work or the receive; 0 for an immediate alone
   uint64_t immediate = 0;  // the immediate; for an atomic, the value that it fetched

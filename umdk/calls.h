@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <new>
+
+#include "umdk/handle.h"
+#include "umdk/log.h"
+#include "umdk/pool.h"
+#include "umdk/statuses.h"
+#include "urma/core/result.h"
+
+namespace urma::umdk {
+
+// Common to the functions of the C API. A `call` is the name of such a function.
+
+// Runs a call that returns a status; nothing is thrown out of it.
+template <class Function>
+urma_status_t run(const char* call, Function&& function) {
+  try {
+    return function();
+  } catch (const std::bad_alloc&) {
+    return refuse(URMA_ENOMEM, call, "the system has no memory left. Fix: free some");
+  }
+}
+
+// Runs a call that returns an object. The function returns null with errno set if it fails.
+template <class Function>
+auto make(const char* call, Function&& function) -> decltype(function()) {
+  try {
+    return function();
+  } catch (const std::bad_alloc&) {
+    return null(refuse(URMA_ENOMEM, call, "the system has no memory left. Fix: free some"));
+  }
+}
+
+// Writes what the library said, and returns the status of the C API that means the same.
+inline urma_status_t refuse(const char* call, const Error& error) {
+  return refuse(call_status(error.status), call, "%s", error.message.c_str());
+}
+
+inline urma_status_t refuse_null(const char* call, const char* what) {
+  return refuse(URMA_EINVAL, call,
+                "%s is null, deleted, or not made by this library. Fix: give one that a call "
+                "returned",
+                what);
+}
+
+// A call on an object that exists: finds it, and runs the function with it.
+template <class Object, class Public, class Function>
+urma_status_t with(const char* call, const char* what, Public* given, Function&& function) {
+  Object* const object = find<Object>(given);
+  if (object == nullptr) return refuse_null(call, what);
+  return run(call, [&] { return function(*object); });
+}
+
+// Deletes objects until one fails, which `*bad` is then.
+template <class Public, class Delete>
+urma_status_t delete_all(const char* call, Public** all, int count, Public** bad,
+                         Delete&& delete_one) {
+  if (all == nullptr || count <= 0 || bad == nullptr) {
+    return refuse(URMA_EINVAL, call,
+                  "there is no array. Fix: give 1 object or more, and a place "
+                  "for the one that fails");
+  }
+  for (int i = 0; i < count; ++i) {
+    *bad = all[i];
+    if (const urma_status_t status = delete_one(all[i]); status != URMA_SUCCESS) return status;
+  }
+  return URMA_SUCCESS;
+}
+
+}  // namespace urma::umdk

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "umdk/checks.h"
+
+#include "umdk/device_list.h"
+#include "umdk/handle.h"
+#include "umdk/jfc.h"
+#include "umdk/jfr.h"
+#include "umdk/log.h"
+
+namespace urma::umdk {
+namespace {
+
+const urma_device_cap_t& cap() { return attributes().dev_cap; }
+
+urma_status_t check_range(const char* call, const char* what, uint64_t value, uint64_t least,
+                          uint64_t most) {
+  if (value >= least && value <= most) return URMA_SUCCESS;
+  return refuse(URMA_EINVAL, call, "%s is %llu, which is out of range. Fix: choose %llu to %llu",
+                what, static_cast<unsigned long long>(value),
+                static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
+}
+
+// Returns the first failure.
+template <class... Statuses>
+urma_status_t first(Statuses... statuses) {
+  urma_status_t failed = URMA_SUCCESS;
+  ((failed = failed == URMA_SUCCESS ? statuses : failed), ...);
+  return failed;
+}
+
+urma_status_t check_active(const char* call, urma_jfc_t* given) {
+  const Jfc* const jfc = find<Jfc>(given);
+  if (jfc != nullptr && jfc->active()) return URMA_SUCCESS;
+  return refuse(URMA_EINVAL, call,
+                "the JFC is null, deleted or not active. Fix: name one that exists");
+}
+
+}  // namespace
+
+urma_status_t settle_order(const char* call, urma_transport_mode_t mode, uint32_t& order) {
+  const bool fits =
+      order == URMA_DEF_ORDER || (mode == URMA_TM_RC && (order == URMA_OT || order == URMA_OL)) ||
+      (mode == URMA_TM_RC && order == URMA_NO) || (mode == URMA_TM_RM && order == URMA_OI) ||
+      (mode == URMA_TM_UM && order == URMA_NO);
+  if (!fits && (mode == URMA_TM_RM || mode == URMA_TM_RC || mode == URMA_TM_UM)) {
+    return refuse(URMA_EINVAL, call,
+                  "the order_type %u does not exist in this trans_mode. Fix: leave it at 0", order);
+  }
+  return settle_target_order(call, mode, order);
+}
+
+urma_status_t settle_target_order(const char* call, urma_transport_mode_t mode, uint32_t& order) {
+  switch (mode) {
+    case URMA_TM_RM:
+      if (order == URMA_DEF_ORDER) order = URMA_OI;
+      return URMA_SUCCESS;
+    case URMA_TM_RC:
+      if (order == URMA_DEF_ORDER) order = URMA_OL;
+      return URMA_SUCCESS;
+    case URMA_TM_UM:
+      if (order == URMA_DEF_ORDER) order = URMA_NO;
+      return URMA_SUCCESS;
+  }
+  return refuse(URMA_EINVAL, call,
+                "trans_mode is %d. Fix: choose URMA_TM_RM, URMA_TM_RC or URMA_TM_UM",
+                static_cast<int>(mode));
+}
+
+urma_status_t check(const char* call, const urma_jfs_cfg_t& cfg) {
+  return first(
+      check_active(call, cfg.jfc), check_range(call, "depth", cfg.depth, 1, cap().max_jfs_depth),
+      check_range(call, "priority", cfg.priority, 0, URMA_MAX_PRIORITY),
+      check_range(call, "max_inline_data", cfg.max_inline_data, 0, cap().max_jfs_inline_len),
+      check_range(call, "max_sge", cfg.max_sge, 0, cap().max_jfs_sge),
+      check_range(call, "max_rsge", cfg.max_rsge, 0, cap().max_jfs_rsge));
+}
+
+urma_status_t check(const char* call, const urma_jfr_cfg_t& cfg) {
+  if (cfg.flag.bs.token_policy > URMA_TOKEN_PLAIN_TEXT) {
+    return refuse(URMA_EINVAL, call,
+                  "tokens that sign or encrypt are not supported. Fix: choose "
+                  "URMA_TOKEN_PLAIN_TEXT");
+  }
+  return first(check_active(call, cfg.jfc),
+               check_range(call, "depth", cfg.depth, 1, cap().max_jfr_depth),
+               check_range(call, "max_sge", cfg.max_sge, 0, cap().max_jfr_sge));
+}
+
+urma_status_t check(const char* call, const urma_jfc_cfg_t& cfg) {
+  return check_range(call, "depth", cfg.depth, 1, cap().max_jfc_depth);
+}
+
+urma_status_t check(const char* call, const urma_jetty_cfg_t& cfg) {
+  if (cfg.flag.bs.share_jfr != URMA_SHARE_JFR) {
+    return refuse(URMA_EINVAL, call,
+                  "share_jfr is 0, and Jetties of UB share a JFR. Fix: set it, and name a JFR in "
+                  "shared.jfr");
+  }
+  Jfr* const jfr = find<Jfr>(cfg.shared.jfr);
+  if (jfr == nullptr || !jfr->active()) {
+    return refuse(URMA_EINVAL, call,
+                  "shared.jfr is null, deleted or not active. Fix: name one that exists");
+  }
+  if (cfg.shared.jfc != nullptr && cfg.shared.jfc != jfr->jfr_cfg.jfc) {
+    return refuse(URMA_EINVAL, call,
+                  "shared.jfc is not the JFC of the JFR, in which arrivals complete. Fix: leave it "
+                  "null");
+  }
+  const bool same_order = cfg.jfs_cfg.flag.bs.order_type == jfr->jfr_cfg.flag.bs.order_type;
+  if (cfg.jfs_cfg.trans_mode != jfr->jfr_cfg.trans_mode || !same_order) {
+    return refuse(URMA_EINVAL, call,
+                  "the trans_mode or order_type of the Jetty differs from that of its JFR. Fix: "
+                  "choose the same");
+  }
+  if (cfg.jetty_grp != nullptr) {
+    return refuse(URMA_EINVAL, call,
+                  "groups of Jetties are not supported. Fix: leave jetty_grp "
+                  "null");
+  }
+  return check(call, cfg.jfs_cfg);
+}
+
+urma_status_t check(const char* call, const urma_seg_cfg_t& cfg) {
+  const uint32_t access = cfg.flag.bs.access;
+  const bool reads = (access & URMA_ACCESS_READ) != 0;
+  const bool writes = (access & URMA_ACCESS_WRITE) != 0;
+  const bool changes = (access & URMA_ACCESS_ATOMIC) != 0;
+  const bool local = (access & URMA_ACCESS_LOCAL_ONLY) != 0;
+  if ((local && access != URMA_ACCESS_LOCAL_ONLY) || (writes && !reads) ||
+      (changes && !(reads && writes))) {
+    return refuse(URMA_EINVAL, call,
+                  "access is 0x%x. Fix: LOCAL_ONLY stands alone, WRITE needs READ, and ATOMIC "
+                  "needs both",
+                  access);
+  }
+  if ((cfg.flag.bs.token_id_valid != 0) != (cfg.token_id != nullptr)) {
+    return refuse(URMA_EINVAL, call,
+                  "token_id and token_id_valid contradict each other. Fix: give both, or neither");
+  }
+  if (cfg.flag.bs.token_policy > URMA_TOKEN_PLAIN_TEXT) {
+    return refuse(URMA_EINVAL, call,
+                  "tokens that sign or encrypt are not supported. Fix: choose "
+                  "URMA_TOKEN_PLAIN_TEXT");
+  }
+  if (cfg.flag.bs.user_iova != 0) {
+    return refuse(URMA_EINVAL, call,
+                  "segments with addresses of the user's choice (user_iova) are not supported. "
+                  "Fix: let peers use the addresses of the owner");
+  }
+  return URMA_SUCCESS;
+}
+
+}  // namespace urma::umdk

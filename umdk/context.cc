@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "umdk/context.h"
+
+#include <cstdlib>
+#include <new>
+
+#include "umdk/handle.h"
+#include "urma/core/descriptor.h"
+
+namespace urma::umdk {
+
+void Context::FreeTable::operator()(std::atomic<const Numbered*>* table) const {
+  std::free(static_cast<void*>(table));
+}
+
+Context::Context(Device& from, uint32_t index, urma::Device opened)
+    : urma_context_t{},
+      device(std::move(opened)),
+      by_id_(static_cast<std::atomic<const Numbered*>*>(
+          std::calloc(id_limit, sizeof(std::atomic<const Numbered*>)))) {
+  const Place place = place_of(device.endpoint());
+  dev = &from;
+  ops = &operations;
+  dev_fd = -1;
+  pthread_mutex_init(&mutex, nullptr);
+  eid = place.eid;
+  eid_index = index;
+  uasid = place.uasid;
+  ref.atomic_cnt = 1;
+  aggr_mode = URMA_AGGR_MODE_STANDALONE;
+  raised_ = OwnDescriptor::event();
+  const auto events = device.events_fd();
+  if (raised_ && events) both_ = OwnDescriptor::either(*events, raised_.number());
+  async_fd = both_.number();
+  if (!both_ || by_id_ == nullptr) throw std::bad_alloc();
+}
+
+Context::~Context() { pthread_mutex_destroy(&mutex); }
+
+Result<PeerId> Context::peer_at(const Place& place) {
+  Descriptor there;
+  there.at = endpoint_of(place);
+  // The library's EID of a device is its address only at the usual port: it learns others from the
+  // peer.
+  if (in_window(there.at.address)) there.eid = there.at.address;
+  // A peer is found by a Jetty or a segment; this Jetty is one that each device has.
+  there.jetty = {.id = setup_jetty, .token = {}};
+  auto imported = device.import(to_string(there));
+  if (!imported) return imported.error();
+  return imported->jetty.peer;
+}
+
+// ---- events
+
+void Context::raise(const urma_async_event_t& event) {
+  const std::lock_guard held(events_mutex_);
+  events_.push_back(event);
+  raised_.ring();
+}
+
+bool Context::take(urma_async_event_t& event) {
+  const std::lock_guard held(events_mutex_);
+  if (!events_.empty()) {
+    event = events_.front();
+    events_.pop_front();
+    if (events_.empty()) raised_.quiet();
+    return true;
+  }
+  std::array<Event, 1> one;
+  while (device.events(one) == 1 && one[0].kind != EventKind::closed) {
+    if (translate(one[0], event)) return true;
+  }
+  return false;
+}
+
+// The C API has no word for most events.
+bool Context::translate(const Event& event, urma_async_event_t& out) const {
+  if (event.kind != EventKind::jetty_error) return false;
+  const Numbered* const what = at(event.jetty);
+  if (what == nullptr || !what->jetty) return false;
+  out = {};
+  out.urma_ctx = this;
+  out.element.jetty = reinterpret_cast<urma_jetty_t*>(what->object);
+  out.event_type = URMA_EVENT_JETTY_ERR;
+  return true;
+}
+
+}  // namespace urma::umdk

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "umdk/descriptor.h"
+#include "umdk/device_list.h"
+#include "umdk/place.h"
+
+namespace urma::umdk {
+
+class Sender;
+struct Jfr;
+
+// An object that has a number on a device: a JFS, a JFR or a Jetty.
+struct Numbered {
+  uintptr_t object = 0;      // of the C API
+  Sender* sender = nullptr;  // null for a JFR
+  Jfr* receives = nullptr;   // null for a JFS
+  bool jetty = false;
+};
+
+// An opened device. Programs may use it from any thread.
+struct Context : urma_context_t {
+  static constexpr uint64_t kind = 0x636f'6e74'6578;
+
+  // Throws std::bad_alloc.
+  Context(Device& from, uint32_t index, urma::Device opened);
+  ~Context();
+
+  // Returns the number of an object of this context.
+  urma_jetty_id_t id_of(JettyId id) const { return {eid, uasid, number(id)}; }
+
+  // ---- What has which number. Readers take no lock.
+  void enter(JettyId id, const Numbered* what) { by_id_[number(id)].store(what); }
+  const Numbered* at(JettyId id) const {
+    return by_id_[number(id)].load(std::memory_order_acquire);
+  }
+
+  // Returns the peer at a place. Errors: those of Device::import.
+  Result<PeerId> peer_at(const Place& place);
+
+  // ---- References, which keep it open
+  void hold() { ref.atomic_cnt.fetch_add(1); }
+  void let_go() { ref.atomic_cnt.fetch_sub(1); }
+  bool is_held() const { return ref.atomic_cnt.load() > 1; }
+
+  // ---- Events that the C API makes itself
+  void raise(const urma_async_event_t& event);
+  // Takes the oldest event, of either source. Returns false if there is none.
+  bool take(urma_async_event_t& event);
+
+  urma::Device device;
+  uint64_t handle = 0;
+
+ private:
+  bool translate(const Event& event, urma_async_event_t& out) const;
+
+  // The kernel provides the memory of those numbers that are used.
+  struct FreeTable {
+    void operator()(std::atomic<const Numbered*>* table) const;
+  };
+  std::unique_ptr<std::atomic<const Numbered*>[], FreeTable> by_id_;
+  std::mutex events_mutex_;
+  std::deque<urma_async_event_t> events_;
+  OwnDescriptor raised_;  // an eventfd: readable while events_ is not empty
+  OwnDescriptor both_;    // an epoll set of that and of the device's descriptor
+};
+
+}  // namespace urma::umdk

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "umdk/device_list.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "umdk/handle.h"
+#include "umdk/log.h"
+#include "umdk/place.h"
+
+namespace urma::umdk {
+namespace {
+
+urma_provider_ops_t provider = {.name = "liburma",
+                                .attr = {.version = 1, .transport_type = URMA_TRANSPORT_UB},
+                                .match_table = nullptr,
+                                .init = urma_init,
+                                .uninit = urma_uninit,
+                                .query_device = urma_query_device,
+                                .create_context = nullptr,
+                                .delete_context = urma_delete_context,
+                                .get_uasid = urma_get_uasid};
+
+// Returns the address of an interface as a device string, which leaves the choice of the port to
+// the system, because all processes of a host share its EIDs. Empty if it is not an address that
+// peers can use.
+std::string device_string(const sockaddr& address) {
+  char text[INET6_ADDRSTRLEN];
+  if (address.sa_family == AF_INET) {
+    const auto& in4 = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &in4.sin_addr, text, sizeof text);
+    return "udp:" + std::string(text) + ":0";
+  }
+  if (address.sa_family != AF_INET6) return {};
+  const auto& in6 = reinterpret_cast<const sockaddr_in6&>(address);
+  if (IN6_IS_ADDR_LINKLOCAL(&in6.sin6_addr)) return {};
+  inet_ntop(AF_INET6, &in6.sin6_addr, text, sizeof text);
+  return "udp:[" + std::string(text) + "]:0";
+}
+
+}  // namespace
+
+Device::Device(std::string_view name_, std::vector<std::string> strings_)
+    : urma_device_t{}, strings(std::move(strings_)) {
+  std::memcpy(name, name_.data(), std::min(name_.size(), sizeof name - 1));
+  std::memcpy(path, strings[0].data(), std::min(strings[0].size(), sizeof path - 1));
+  type = URMA_TRANSPORT_UB;
+  ops = &provider;
+  handle = mark_of(this);
+}
+
+DeviceList& DeviceList::get() {
+  static auto* const only = new DeviceList;
+  return *only;
+}
+
+void DeviceList::add(std::string_view name, std::vector<std::string> strings) {
+  if (Device* const there = known(name)) {
+    if (there->strings == strings) return;
+    there->strings = std::move(strings);
+    there->eids.clear();
+    return;
+  }
+  devices_.push_back(std::make_unique<Device>(name, std::move(strings)));
+}
+
+void DeviceList::add_interfaces() {
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return;
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> addresses(first, freeifaddrs);
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<std::string>> interfaces;
+  for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0) continue;
+    const std::string text = device_string(*one->ifa_addr);
+    if (text.empty()) continue;
+    if (!interfaces.contains(one->ifa_name)) order.emplace_back(one->ifa_name);
+    interfaces[one->ifa_name].push_back(text);
+  }
+  for (const std::string& name : order) add("udp_" + name, interfaces[name]);
+}
+
+void DeviceList::refresh() {
+  const std::lock_guard held(mutex_);
+  const char* const named = std::getenv("URMA_DEVICES");
+  if (named == nullptr || named[0] == 0) {
+    add("cxl0", {"cxl:"});
+    add_interfaces();
+    return;
+  }
+  std::string_view rest = named;
+  while (!rest.empty()) {
+    const std::string_view one = rest.substr(0, rest.find(';'));
+    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+    const size_t equals = one.find('=');
+    if (equals == 0 || equals == one.npos || equals >= URMA_MAX_NAME) {
+      log(URMA_VLOG_LEVEL_WARNING, "urma_init",
+          "URMA_DEVICES: \"%.*s\" is not a device. Fix: write NAME=DEVICE, as in "
+          "urma0=udp:10.0.0.5:0, with ; between several",
+          static_cast<int>(one.size()), one.data());
+      continue;
+    }
+    add(one.substr(0, equals), {std::string(one.substr(equals + 1))});
+  }
+}
+
+std::vector<Device*> DeviceList::all() const {
+  const std::lock_guard held(mutex_);
+  std::vector<Device*> out;
+  for (const auto& device : devices_) out.push_back(device.get());
+  return out;
+}
+
+Device* DeviceList::known(std::string_view name) const {
+  for (const auto& device : devices_) {
+    if (name == device->name) return device.get();
+  }
+  return nullptr;
+}
+
+Device* DeviceList::named(std::string_view name) {
+  const std::lock_guard held(mutex_);
+  if (Device* const there = known(name)) return there;
+  if (name.find(':') == name.npos || name.size() >= URMA_MAX_NAME) return nullptr;
+  add(name, {std::string(name)});
+  return known(name);
+}
+
+// The EIDs are those at which the device opens, so that it is opened for a moment.
+Result<std::vector<urma_eid_t>> DeviceList::eids(Device& device) {
+  const std::lock_guard held(mutex_);
+  if (!device.eids.empty()) return device.eids;
+  std::vector<urma_eid_t> found;
+  for (const std::string& text : device.strings) {
+    auto opened = urma::open(text, {.observable = false});
+    if (!opened) return opened.error();
+    found.push_back(place_of(opened->endpoint()).eid);
+  }
+  device.eids = found;
+  return found;
+}
+
+const urma_device_attr_t& attributes() {
+  static const urma_device_attr_t only = [] {
+    urma_device_attr_t made{};
+    urma_device_cap_t& cap = made.dev_cap;
+    cap.feature.bs.oor = cap.feature.bs.non_pin = cap.feature.bs.selective_retrans = 1;
+    cap.feature.bs.error_suspend = cap.feature.bs.outorder_comp = cap.feature.bs.ctp_en = 1;
+    cap.feature.bs.muti_seg_per_token_id = 1;
+    cap.max_jfc = cap.max_jfs = cap.max_jfr = cap.max_jetty = 64 * 1024;
+    cap.max_jfc_depth = 64 * 1024;
+    cap.max_jfs_depth = cap.max_jfr_depth = 32 * 1024 - 1;
+    cap.max_jfs_inline_len = max_inline_bytes;
+    cap.max_jfs_sge = cap.max_jfr_sge = max_buffers;
+    cap.max_jfs_rsge = 2;
+    cap.max_msg_size = max_send_bytes;
+    cap.max_read_size = cap.max_write_size = max_write_bytes;
+    cap.max_cas_size = cap.max_swap_size = 8;
+    cap.max_fetch_and_add_size = cap.max_fetch_and_sub_size = cap.max_fetch_and_and_size = 8;
+    cap.max_fetch_and_or_size = cap.max_fetch_and_xor_size = 8;
+    cap.atomic_feat.value = 0x7f;
+    cap.trans_mode = URMA_TM_RM | URMA_TM_RC | URMA_TM_UM;
+    cap.congestion_ctrl_alg = URMA_CC_NONE | URMA_CC_DCQCN | URMA_CC_CAQM | URMA_CC_LDCP;
+    cap.ceq_cnt = 1;
+    cap.max_tp_in_tpg = 1;
+    cap.max_eid_cnt = URMA_MAX_EID_CNT;
+    cap.page_size_cap = 4096;
+    cap.rm_order_cap.bs.oi = 1;
+    cap.rc_order_cap.bs.ot = cap.rc_order_cap.bs.ol = 1;
+    cap.rm_tp_cap.bs.rtp = cap.rm_tp_cap.bs.ctp = 1;
+    cap.rc_tp_cap = cap.rm_tp_cap;
+    cap.um_tp_cap.bs.utp = 1;
+    // Programs look for a priority whose only type is the one that they want (RTP, CTP).
+    for (uint32_t i = 0; i < URMA_MAX_PRIORITY_CNT; ++i) {
+      cap.priority_info[i] = {.SL = i, .tp_type = {.value = i == 6 || i == 7 ? 2u : 1u}};
+    }
+    made.port_cnt = 1;
+    made.port_attr[0] = {.max_mtu = URMA_MTU_8192,
+                         .state = URMA_PORT_ACTIVE,
+                         .active_width = URMA_LINK_X1,
+                         .active_speed = URMA_SP_10G,
+                         .active_mtu = URMA_MTU_4096};
+    made.reserved_jetty_id_min = number(first_user_jetty);
+    made.reserved_jetty_id_max = number(first_dynamic_jetty) - 1;
+    return made;
+  }();
+  return only;
+}
+
+}  // namespace urma::umdk

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "umdk/include/ub/umdk/urma/urma_provider.h"
+#include "urma/urma.hpp"
+
+namespace urma::umdk {
+
+// A device of the C API: a name, and a device string for each of its EIDs.
+struct Device : urma_device_t {
+  static constexpr uint64_t kind = 0x6465'7669'6365;
+
+  Device(std::string_view name_, std::vector<std::string> strings_);
+
+  std::vector<std::string> strings;
+  std::vector<urma_eid_t> eids;  // as long as `strings`, once they are known
+  uint64_t handle = 0;
+};
+
+// The devices of this process: those that URMA_DEVICES names (NAME=DEVICE;NAME=DEVICE), or else
+// cxl0 and one for each network interface that is up, with its addresses as EIDs. A device stays in
+// the list as long as the process runs. Any thread calls it.
+class DeviceList {
+ public:
+  static DeviceList& get();
+
+  // Reads the environment and the interfaces again, and adds what is new. Throws std::bad_alloc.
+  void refresh();
+  std::vector<Device*> all() const;
+  // Finds a device by its name, or adds a device string as a name. Returns null if there is none.
+  Device* named(std::string_view name);
+  // Returns the EIDs of a device. Opens it if they are not known: the errors are those of open.
+  Result<std::vector<urma_eid_t>> eids(Device& device);
+
+ private:
+  void add(std::string_view name, std::vector<std::string> strings);
+  void add_interfaces();
+  Device* known(std::string_view name) const;
+
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Device>> devices_;
+};
+
+// Returns what each device can do.
+const urma_device_attr_t& attributes();
+
+// The table that all contexts have.
+extern urma_ops_t operations;
+
+}  // namespace urma::umdk

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "umdk/jfc.h"
+
+#include <algorithm>
+
+#include "umdk/handle.h"
+#include "umdk/jfce.h"
+#include "umdk/jfr.h"
+#include "umdk/sender.h"
+#include "umdk/statuses.h"
+
+namespace urma::umdk {
+namespace {
+
+// Bounds the entries that a queue has from the start: it becomes a queue of its own when a Jetty
+// needs more.
+constexpr uint32_t most_entries = 1 << 22;
+
+}  // namespace
+
+Jfc::Jfc(Context& context, const urma_jfc_cfg_t& cfg) : urma_jfc_t{} {
+  urma_ctx = &context;
+  jfc_cfg = cfg;
+  jfc_id = {context.eid, context.uasid, 0};
+  pthread_mutex_init(&event_mutex, nullptr);
+  pthread_cond_init(&event_cond, nullptr);
+  context.hold();
+}
+
+Jfc::~Jfc() {
+  if (active()) deactivate();
+  context().let_go();
+  pthread_cond_destroy(&event_cond);
+  pthread_mutex_destroy(&event_mutex);
+}
+
+Result<void> Jfc::activate() {
+  events_ = find<Jfce>(jfc_cfg.jfce);
+  if (events_ != nullptr) events_->attach(*this);
+  if (auto first = add_queue(jfc_cfg.depth); !first) {
+    if (events_ != nullptr) events_->detach(*this);
+    return first.error();
+  }
+  urma_jfc_opt.is_actived = true;
+  return {};
+}
+
+void Jfc::deactivate() {
+  if (events_ != nullptr) events_->detach(*this);
+  const SpinLock::Held held(lock_, true);
+  queues_.clear();
+  appended_.clear();
+  urma_jfc_opt.is_actived = false;
+}
+
+Result<urma::Jfc*> Jfc::add_queue(uint32_t depth) {
+  auto made = context().device.jfc(std::min(depth, most_entries));
+  if (!made) return made.error();
+  if (events_ != nullptr) {
+    if (auto added = events_->add(*made, *this); !added) return added.error();
+  }
+  const SpinLock::Held held(lock_, true);
+  queues_.push_back(std::move(*made));
+  if (armed_) (void)queues_.back().arm(wake_);
+  return &queues_.back();
+}
+
+Result<urma::Jfc*> Jfc::queue(uint32_t entries, bool full) {
+  if (!full) return &queues_.back();
+  return add_queue(std::max(entries, jfc_cfg.depth));
+}
+
+// ---- records
+
+void Jfc::append(const urma_cr_t& record) {
+  {
+    const SpinLock::Held held(lock_, true);
+    appended_.push_back(record);
+  }
+  if (events_ != nullptr) events_->raise(*this);
+}
+
+// The sender of a message, as the C API names it. A queue knows a few peers, so that it asks the
+// device once for each of them.
+urma_jetty_id_t Jfc::sender_of(const Completion& arrival) {
+  Known& known = known_[arrival.from.index % known_peers];
+  if (!(known.peer == arrival.from)) {
+    const auto place = context().device.endpoint(arrival.from);
+    known = {arrival.from, place ? place_of(*place) : Place{}};
+  }
+  return {known.place.eid, known.place.uasid, number(arrival.from_jetty)};
+}
+
+bool Jfc::record(const Completion& from, urma_cr_t& to) {
+  to = {};
+  to.status = record_status(from);
+  to.user_ctx = from.tag;
+  to.completion_len = from.bytes;
+  to.local_id = number(from.jetty);
+  const Numbered* const what = context().at(from.jetty);
+  if (what != nullptr) {
+    to.flag.bs.jetty = what->jetty;
+    to.user_data = what->object;
+  }
+  if (from.operation != Operation::receive) {
+    return what == nullptr || what->sender == nullptr || what->sender->finish(from, to);
+  }
+  if (what != nullptr && what->receives != nullptr) what->receives->note_taken();
+  to.flag.bs.s_r = 1;
+  to.opcode = from.written          ? URMA_CR_OPC_WRITE_WITH_IMM
+              : from.with_immediate ? URMA_CR_OPC_SEND_WITH_IMM
+                                    : URMA_CR_OPC_SEND;
+  to.imm_data = from.immediate;
+  if (from.ok()) to.remote_id = sender_of(from);
+  return true;
+}
+
+size_t Jfc::take(std::span<urma_cr_t> out) {
+  constexpr size_t at_a_time = 16;
+  size_t count = 0;
+  for (urma::Jfc& queue : queues_) {
+    for (;;) {
+      std::array<Completion, at_a_time> some;
+      const size_t wanted = std::min(at_a_time, out.size() - count);
+      const size_t taken = wanted > 0 ? queue.poll(std::span(some).first(wanted)) : 0;
+      for (size_t i = 0; i < taken; ++i) {
+        if (some[i].status == Status::closed || some[i].status == Status::forked) return count;
+        if (record(some[i], out[count])) ++count;
+      }
+      if (taken < wanted || wanted == 0) break;
+    }
+  }
+  while (count < out.size() && !appended_.empty()) {
+    out[count++] = appended_.front();
+    appended_.pop_front();
+  }
+  return count;
+}
+
+int Jfc::poll(std::span<urma_cr_t> out) {
+  const SpinLock::Held held(lock_, jfc_cfg.flag.bs.lock_free == 0);
+  return static_cast<int>(take(out));
+}
+
+Result<void> Jfc::arm(bool solicited) {
+  if (events_ == nullptr) {
+    return Error{Status::invalid_argument,
+                 "the JFC has no event channel. Fix: name a JFCE in its configuration"};
+  }
+  bool ready = false;
+  {
+    const SpinLock::Held held(lock_, true);
+    armed_ = true;
+    wake_ = solicited ? Wake::solicited : Wake::any;
+    for (urma::Jfc& queue : queues_) ready = !queue.arm(wake_) || ready;
+    ready = ready || !appended_.empty();
+  }
+  if (ready) events_->raise(*this);
+  return {};
+}
+
+}  // namespace urma::umdk

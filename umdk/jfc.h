@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <deque>
+#include <list>
+
+#include "umdk/context.h"
+#include "umdk/spin_lock.h"
+
+namespace urma::umdk {
+
+struct Jfce;
+
+// A JFC. UMDK accepts any number of Jetties for one, and lets it overflow; the library's queues
+// cannot overflow, as each Jetty reserves its entries. So a JFC consists of as many queues as its
+// Jetties need, which `poll` takes in turn.
+struct Jfc : urma_jfc_t {
+  static constexpr uint64_t kind = 0x6a66'63;
+
+  Jfc(Context& context, const urma_jfc_cfg_t& cfg);
+  ~Jfc();
+  Context& context() const { return *static_cast<Context*>(urma_ctx); }
+
+  // Makes and ends the queues (the two steps of active and deactive).
+  Result<void> activate();
+  void deactivate();
+  bool active() const { return urma_jfc_opt.is_actived; }
+
+  // Returns a queue with room for so many entries. `full`: the previous answer had no room, so a
+  // new one is made.
+  Result<urma::Jfc*> queue(uint32_t entries, bool full);
+  // Count the queues that complete here.
+  void hold() { users_.fetch_add(1); }
+  void let_go() { users_.fetch_sub(1); }
+  bool is_used() const { return users_.load() > 0; }
+
+  // Writes completion records, and returns how many. Never blocks.
+  int poll(std::span<urma_cr_t> out);
+  // Appends a record that belongs to no work, behind those that are there now.
+  void append(const urma_cr_t& record);
+  // Asks for one event. Errors: invalid_argument (there is no event channel).
+  Result<void> arm(bool solicited);
+
+ private:
+  size_t take(std::span<urma_cr_t> out);
+  bool record(const Completion& from, urma_cr_t& to);
+  urma_jetty_id_t sender_of(const Completion& arrival);
+  Result<urma::Jfc*> add_queue(uint32_t depth);
+
+  struct Known {
+    PeerId peer;
+    Place place;
+  };
+  static constexpr size_t known_peers = 64;
+
+  SpinLock lock_;
+  Jfce* events_ = nullptr;
+  std::list<urma::Jfc> queues_;     // the newest last
+  std::deque<urma_cr_t> appended_;  // records that belong to no work
+  std::array<Known, known_peers> known_{};
+  bool armed_ = false;
+  Wake wake_ = Wake::any;
+  std::atomic<uint32_t> users_{0};
+};
+
+}  // namespace urma::umdk

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include "umdk/calls.h"
+#include "umdk/checks.h"
+#include "umdk/jfc.h"
+#include "umdk/jfce.h"
+#include "umdk/options.h"
+
+using namespace urma::umdk;
+
+namespace {
+
+constexpr size_t cfg = offsetof(urma_jfc_t, jfc_cfg);
+constexpr size_t opt = offsetof(urma_jfc_t, urma_jfc_opt);
+constexpr std::array<OptionField, 12> fields = {{
+    {URMA_JFC_DEPTH, cfg + offsetof(urma_jfc_cfg_t, depth), 4},
+    {URMA_JFC_CEQN, cfg + offsetof(urma_jfc_cfg_t, ceqn), 4},
+    {URMA_JFC_FLAG, cfg + offsetof(urma_jfc_cfg_t, flag), 4},
+    {URMA_JFC_BIND_JFCE, cfg + offsetof(urma_jfc_cfg_t, jfce), 8},
+    {URMA_JFC_USER_CTX, cfg + offsetof(urma_jfc_cfg_t, user_ctx), 8},
+    {URMA_JFC_CQE_BASE_ADDR, opt + offsetof(urma_jfc_opt_t, urma_jfc_cqe_base_addr), 8,
+     URMA_JFC_CQE_BASE_ADDR_MASK},
+    {URMA_JFC_ID, opt + offsetof(urma_jfc_opt_t, urma_jfc_id), 4, URMA_JFC_ID_MASK},
+    {URMA_JFC_DB_ADDR, opt + offsetof(urma_jfc_opt_t, urma_jfc_db_addr), 8, URMA_JFC_DB_ADDR_MASK},
+    {URMA_JFC_DB_STATUS, opt + offsetof(urma_jfc_opt_t, urma_jfc_db_status), 1,
+     URMA_JFC_DB_STATUS_MASK},
+    {URMA_JFC_PI, opt + offsetof(urma_jfc_opt_t, urma_jfc_pi), 2, URMA_JFC_PI_MASK},
+    {URMA_JFC_PI_TYPE, opt + offsetof(urma_jfc_opt_t, urma_jfc_pi_type), 2, URMA_JFC_PI_TYPE_MASK},
+    {URMA_JFC_CI, opt + offsetof(urma_jfc_opt_t, urma_jfc_ci), 2, URMA_JFC_CI_MASK},
+}};
+
+urma_status_t wrong_state(const char* call, bool active) {
+  return refuse(URMA_EINVAL, call, "the JFC is %s. Fix: %s", active ? "active" : "not active",
+                active ? "call urma_deactive_jfc first" : "call urma_active_jfc first");
+}
+
+// Makes a JFC that is not active yet.
+Jfc* allocate(const char* call, urma_context_t* ctx, const urma_jfc_cfg_t* config) {
+  auto* const context = find<Context>(ctx);
+  if (context == nullptr || config == nullptr) return null(refuse_null(call, "ctx or cfg"));
+  if (config->jfce != nullptr && find<Jfce>(config->jfce) == nullptr) {
+    return null(refuse_null(call, "cfg.jfce"));
+  }
+  return Pool<Jfc>::make(*context, *config);
+}
+
+urma_status_t activate(const char* call, Jfc& jfc) {
+  if (jfc.active()) return wrong_state(call, true);
+  if (const auto status = check(call, jfc.jfc_cfg); status != URMA_SUCCESS) return status;
+  const auto made = jfc.activate();
+  return made ? URMA_SUCCESS : refuse(call, made.error());
+}
+
+urma_status_t deactivate(const char* call, Jfc& jfc) {
+  if (!jfc.active()) return wrong_state(call, false);
+  if (jfc.is_used()) {
+    return refuse(URMA_EINVAL, call, "queues complete there. Fix: delete them first");
+  }
+  jfc.deactivate();
+  return URMA_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" {
+
+urma_jfce_t* urma_create_jfce(urma_context_t* ctx) {
+  return make("urma_create_jfce", [&]() -> urma_jfce_t* {
+    auto* const context = find<Context>(ctx);
+    if (context == nullptr) return null(refuse_null("urma_create_jfce", "ctx"));
+    auto made = context->device.jfce();
+    if (!made) return null(refuse("urma_create_jfce", made.error()));
+    auto* const jfce = Pool<Jfce>::make(*context, std::move(*made));
+    context->hold();
+    return jfce;
+  });
+}
+
+urma_status_t urma_delete_jfce(urma_jfce_t* jfce) {
+  return with<Jfce>(__func__, "jfce", jfce, [](Jfce& events) {
+    if (events.ref.atomic_cnt.load() > 1) {
+      return refuse(URMA_FAIL, "urma_delete_jfce", "JFCs use it. Fix: delete these first");
+    }
+    auto* const context = static_cast<Context*>(events.urma_ctx);
+    Pool<Jfce>::destroy(&events);
+    context->let_go();
+    return URMA_SUCCESS;
+  });
+}
+
+urma_jfc_t* urma_create_jfc(urma_context_t* ctx, urma_jfc_cfg_t* jfc_cfg) {
+  return make("urma_create_jfc", [&]() -> urma_jfc_t* {
+    Jfc* const jfc = allocate("urma_create_jfc", ctx, jfc_cfg);
+    if (jfc == nullptr) return nullptr;
+    const urma_status_t status = activate("urma_create_jfc", *jfc);
+    if (status == URMA_SUCCESS) return jfc;
+    Pool<Jfc>::destroy(jfc);
+    return null(status);
+  });
+}
+
+urma_status_t urma_modify_jfc(urma_jfc_t* jfc, urma_jfc_attr_t* attr) {
+  if (attr == nullptr) return refuse_null(__func__, "attr");
+  return with<Jfc>(__func__, "jfc", jfc, [](Jfc&) { return URMA_SUCCESS; });
+}
+
+urma_status_t urma_delete_jfc(urma_jfc_t* jfc) {
+  return with<Jfc>(__func__, "jfc", jfc, [](Jfc& queue) {
+    const urma_status_t status = deactivate("urma_delete_jfc", queue);
+    if (status == URMA_SUCCESS) Pool<Jfc>::destroy(&queue);
+    return status;
+  });
+}
+
+urma_status_t urma_delete_jfc_batch(urma_jfc_t** jfc_arr, int jfc_num, urma_jfc_t** bad_jfc) {
+  return delete_all(__func__, jfc_arr, jfc_num, bad_jfc, urma_delete_jfc);
+}
+
+urma_status_t urma_alloc_jfc(urma_context_t* urma_ctx, urma_jfc_cfg_t* config, urma_jfc_t** jfc) {
+  if (jfc == nullptr) return refuse_null(__func__, "jfc");
+  return run(__func__, [&] {
+    *jfc = allocate("urma_alloc_jfc", urma_ctx, config);
+    return *jfc != nullptr ? URMA_SUCCESS : URMA_EINVAL;
+  });
+}
+
+urma_status_t urma_set_jfc_opt(urma_jfc_t* jfc, uint64_t option, void* buf, uint32_t len) {
+  return with<Jfc>(__func__, "jfc", jfc, [&](Jfc& queue) {
+    if (queue.active()) return wrong_state("urma_set_jfc_opt", true);
+    return set_option("urma_set_jfc_opt", static_cast<urma_jfc_t*>(&queue), fields, option, buf,
+                      len, &queue.urma_jfc_opt.jfc_opt_mask.value);
+  });
+}
+
+urma_status_t urma_get_jfc_opt(urma_jfc_t* jfc, uint64_t option, void* buf, uint32_t len) {
+  return with<Jfc>(__func__, "jfc", jfc, [&](Jfc& queue) {
+    return get_option("urma_get_jfc_opt", static_cast<urma_jfc_t*>(&queue), fields, option, buf,
+                      len);
+  });
+}
+
+urma_status_t urma_active_jfc(urma_jfc_t* jfc) {
+  return with<Jfc>(__func__, "jfc", jfc,
+                   [](Jfc& queue) { return activate("urma_active_jfc", queue); });
+}
+
+urma_status_t urma_deactive_jfc(urma_jfc_t* jfc) {
+  return with<Jfc>(__func__, "jfc", jfc,
+                   [](Jfc& queue) { return deactivate("urma_deactive_jfc", queue); });
+}
+
+urma_status_t urma_free_jfc(urma_jfc_t* jfc) {
+  return with<Jfc>(__func__, "jfc", jfc, [](Jfc& queue) {
+    if (queue.active()) return wrong_state("urma_free_jfc", true);
+    Pool<Jfc>::destroy(&queue);
+    return URMA_SUCCESS;
+  });
+}
+
+int urma_poll_jfc(urma_jfc_t* jfc, int cr_cnt, urma_cr_t* cr) {
+  Jfc* const queue = find<Jfc>(jfc);
+  if (queue == nullptr || cr_cnt < 0 || cr == nullptr || !queue->active()) {
+    refuse_null(__func__, "jfc or cr");
+    return -1;
+  }
+  return queue->poll(std::span(cr, static_cast<size_t>(cr_cnt)));
+}
+
+urma_status_t urma_rearm_jfc(urma_jfc_t* jfc, bool solicited_only) {
+  return with<Jfc>(__func__, "jfc", jfc, [&](Jfc& queue) {
+    const auto armed = queue.arm(solicited_only);
+    return armed ? URMA_SUCCESS : refuse("urma_rearm_jfc", armed.error());
+  });
+}
+
+int urma_wait_jfc(urma_jfce_t* jfce, uint32_t jfc_cnt, int time_out, urma_jfc_t* jfc[]) {
+  Jfce* const events = find<Jfce>(jfce);
+  if (events == nullptr || jfc_cnt == 0 || jfc == nullptr) {
+    refuse_null(__func__, "jfce or jfc");
+    return -1;
+  }
+  return events->wait(jfc, jfc_cnt, time_out);
+}
+
+void urma_ack_jfc(urma_jfc_t* jfc[], uint32_t nevents[], uint32_t jfc_cnt) {
+  if (jfc == nullptr || nevents == nullptr) return;
+  for (uint32_t i = 0; i < jfc_cnt; ++i) {
+    if (Jfc* const queue = find<Jfc>(jfc[i])) queue->comp_events_acked += nevents[i];
+  }
+}
+
+}  // extern "C"

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "umdk/jfce.h"
+
+#include <poll.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <new>
+
+#include "base/clock.h"
+#include "umdk/jfc.h"
+
+namespace urma::umdk {
+
+Jfce::Jfce(Context& context, urma::Jfce made)
+    : urma_jfce_t{}, events_(std::move(made)), raised_(OwnDescriptor::event()) {
+  if (raised_) both_ = OwnDescriptor::either(events_.fd(), raised_.number());
+  if (!both_) throw std::bad_alloc();
+  urma_ctx = &context;
+  fd = both_.number();
+  ref.atomic_cnt = 1;
+}
+
+void Jfce::attach(Jfc& jfc) {
+  const std::lock_guard held(mutex_);
+  attached_.push_back(&jfc);
+  ref.atomic_cnt.fetch_add(1);
+}
+
+void Jfce::detach(Jfc& jfc) {
+  const std::lock_guard held(mutex_);
+  std::erase(attached_, &jfc);
+  std::erase(due_, &jfc);
+  if (due_.empty()) raised_.quiet();
+  ref.atomic_cnt.fetch_sub(1);
+}
+
+Result<void> Jfce::add(urma::Jfc& queue, Jfc& jfc) {
+  const std::lock_guard held(mutex_);
+  return events_.attach(queue, reinterpret_cast<uintptr_t>(&jfc));
+}
+
+void Jfce::raise(Jfc& jfc) {
+  const std::lock_guard held(mutex_);
+  if (std::ranges::find(due_, &jfc) == due_.end()) due_.push_back(&jfc);
+  raised_.ring();
+}
+
+uint32_t Jfce::take(urma_jfc_t** out, uint32_t most) {
+  const std::lock_guard held(mutex_);
+  uint32_t count = 0;
+  while (count < most && !due_.empty()) {
+    out[count++] = due_.front();
+    due_.erase(due_.begin());
+  }
+  if (due_.empty()) raised_.quiet();
+  std::array<uint64_t, 16> tags;
+  while (count < most) {
+    const size_t wanted = std::min<size_t>(tags.size(), most - count);
+    const size_t taken = events_.take(std::span(tags).first(wanted));
+    for (const uint64_t tag : std::span(tags).first(taken)) {
+      // A queue may be ready that was deleted meanwhile; several of one JFC are one event.
+      auto* const jfc = reinterpret_cast<Jfc*>(tag);
+      const bool lives = std::ranges::find(attached_, jfc) != attached_.end();
+      if (lives && std::find(out, out + count, jfc) == out + count) out[count++] = jfc;
+    }
+    if (taken < wanted) break;
+  }
+  return count;
+}
+
+int Jfce::wait(urma_jfc_t** out, uint32_t most, int limit_ms) {
+  const Time until = read_clock() + std::chrono::milliseconds(limit_ms);
+  for (;;) {
+    if (const uint32_t count = take(out, most); count > 0) return static_cast<int>(count);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - read_clock()).count();
+    if (limit_ms >= 0 && left <= 0) return 0;
+    pollfd readable{both_.number(), POLLIN, 0};
+    if (poll(&readable, 1, limit_ms < 0 ? -1 : static_cast<int>(left)) < 0) {
+      constexpr int interrupted = 512;  // as UMDK reports it
+      if (errno == EINTR) errno = interrupted;
+      return errno == interrupted ? 0 : -1;
+    }
+  }
+}
+
+}  // namespace urma::umdk

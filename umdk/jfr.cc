@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "umdk/jfr.h"
+
+#include <array>
+
+#include "umdk/handle.h"
+#include "umdk/log.h"
+#include "umdk/segment.h"
+
+namespace urma::umdk {
+
+Jfr::Jfr(Context& context, const urma_jfr_cfg_t& cfg) : urma_jfr_t{} {
+  urma_ctx = &context;
+  jfr_cfg = cfg;
+  pthread_mutex_init(&event_mutex, nullptr);
+  pthread_cond_init(&event_cond, nullptr);
+  context.hold();
+}
+
+Jfr::~Jfr() {
+  if (active()) deactivate();
+  context().let_go();
+  pthread_cond_destroy(&event_cond);
+  pthread_mutex_destroy(&event_mutex);
+}
+
+TokenValue Jfr::token() const {
+  const bool none = jfr_cfg.flag.bs.token_policy == URMA_TOKEN_NONE;
+  return TokenValue(none ? 0 : jfr_cfg.token_value.token);
+}
+
+Result<void> Jfr::activate() {
+  Jfc& jfc = *find<Jfc>(jfr_cfg.jfc);
+  JfrOptions options{.receives = jfr_cfg.depth, .immediates_take_buffers = true, .token = token()};
+  if (jfr_cfg.id != 0) options.id = JettyId(jfr_cfg.id);
+  for (const bool full : {false, true}) {
+    auto where = jfc.queue(2 * jfr_cfg.depth, full);
+    if (!where) return where.error();
+    options.completions = *where;
+    auto made = context().device.jfr(options);
+    if (made) {
+      queue.emplace(std::move(*made));
+      break;
+    }
+    if (full || made.status() != Status::no_resources) return made.error();
+  }
+  jfc.hold();
+  jfr_id = context().id_of(queue->id());
+  numbered_ = {.object = reinterpret_cast<uintptr_t>(static_cast<urma_jfr_t*>(this)),
+               .receives = this};
+  context().enter(queue->id(), &numbered_);
+  urma_jfr_opt.is_actived = true;
+  state_ = URMA_JFR_STATE_READY;
+  return {};
+}
+
+void Jfr::deactivate() {
+  context().enter(queue->id(), nullptr);
+  queue.reset();
+  find<Jfc>(jfr_cfg.jfc)->let_go();
+  urma_jfr_opt.is_actived = false;
+  state_ = URMA_JFR_STATE_RESET;
+}
+
+urma_status_t Jfr::post(const char* call, urma_jfr_wr_t* list, urma_jfr_wr_t** bad) {
+  const SpinLock::Held held(lock_, jfr_cfg.flag.bs.lock_free == 0);
+  for (urma_jfr_wr_t* wr = list; wr != nullptr; wr = wr->next) {
+    *bad = wr;
+    std::array<Buffer, max_buffers> buffers;
+    if (wr->src.num_sge > buffers.size() || (wr->src.sge == nullptr && wr->src.num_sge > 0)) {
+      return refuse(URMA_EINVAL, call, "a receive has %u ranges. Fix: give up to %zu",
+                    wr->src.num_sge, buffers.size());
+    }
+    for (uint32_t i = 0; i < wr->src.num_sge; ++i) {
+      if (!is_own(wr->src.sge[i], context())) {
+        return refuse(URMA_EINVAL, call,
+                      "a receive names memory that is not in a segment of this "
+                      "context. Fix: register it, and give its urma_target_seg");
+      }
+      buffers[i] = {reinterpret_cast<void*>(wr->src.sge[i].addr), wr->src.sge[i].len};
+    }
+    if (!queue->receive(std::span(buffers).first(wr->src.num_sge), wr->user_ctx)) {
+      return URMA_ENOMEM;
+    }
+    posted_.fetch_add(1, std::memory_order_relaxed);
+  }
+  return URMA_SUCCESS;
+}
+
+void Jfr::note_taken() {
+  const uint32_t left = posted_.fetch_sub(1, std::memory_order_relaxed) - 1;
+  const uint32_t least = threshold_.load(std::memory_order_relaxed);
+  if (least == 0 || left >= least || threshold_.exchange(0) == 0) return;
+  urma_async_event_t low{};
+  low.element.jfr = this;
+  low.event_type = URMA_EVENT_JFR_LIMIT;
+  context().raise(low);
+}
+
+Result<void> Jfr::fail() {
+  auto flushed = queue->flush();
+  if (flushed) state_ = URMA_JFR_STATE_ERROR;
+  return flushed;
+}
+
+Result<void> Jfr::restart() {
+  auto restarted = queue->reset();
+  if (restarted) state_ = URMA_JFR_STATE_READY;
+  return restarted;
+}
+
+}  // namespace urma::umdk

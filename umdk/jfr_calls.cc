@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "umdk/jfr.h"
+#include "umdk/options.h"
+#include "umdk/target.h"
+#include "umdk/two_steps.h"
+
+using namespace urma::umdk;
+
+namespace urma::umdk {
+namespace {
+
+constexpr size_t cfg_at = offsetof(urma_jfr_t, jfr_cfg);
+constexpr size_t opt_at = offsetof(urma_jfr_t, urma_jfr_opt);
+constexpr std::array<OptionField, 15> fields = {{
+    {URMA_JFR_DEPTH, cfg_at + offsetof(urma_jfr_cfg_t, depth), 4},
+    {URMA_JFR_FLAG, cfg_at + offsetof(urma_jfr_cfg_t, flag), 4},
+    {URMA_JFR_TRANS_MODE, cfg_at + offsetof(urma_jfr_cfg_t, trans_mode), 4},
+    {URMA_JFR_MAX_SGE, cfg_at + offsetof(urma_jfr_cfg_t, max_sge), 1},
+    {URMA_JFR_MIN_RNR_TIMER, cfg_at + offsetof(urma_jfr_cfg_t, min_rnr_timer), 1},
+    {URMA_JFR_BIND_JFC, cfg_at + offsetof(urma_jfr_cfg_t, jfc), 8},
+    {URMA_JFR_TOKEN_VALUE, cfg_at + offsetof(urma_jfr_cfg_t, token_value), 4},
+    {URMA_JFR_USER_CTX, cfg_at + offsetof(urma_jfr_cfg_t, user_ctx), 8},
+    {URMA_JFR_RQE_BASE_ADDR, opt_at + offsetof(urma_jfr_opt_t, urma_jfr_rqe_base_addr), 8,
+     URMA_JFR_RQE_BASE_ADDR_MASK},
+    {URMA_JFR_ID, opt_at + offsetof(urma_jfr_opt_t, urma_jfr_id), 4, URMA_JFR_ID_MASK},
+    {URMA_JFR_DB_ADDR, opt_at + offsetof(urma_jfr_opt_t, urma_jfr_db_addr), 8,
+     URMA_JFR_DB_ADDR_MASK},
+    {URMA_JFR_DB_STATUS, opt_at + offsetof(urma_jfr_opt_t, urma_jfr_db_status), 1,
+     URMA_JFR_DB_STATUS_MASK},
+    {URMA_JFR_PI, opt_at + offsetof(urma_jfr_opt_t, urma_jfr_pi), 2, URMA_JFR_PI_MASK},
+    {URMA_JFR_PI_TYPE, opt_at + offsetof(urma_jfr_opt_t, urma_jfr_pi_type), 2,
+     URMA_JFR_PI_TYPE_MASK},
+    {URMA_JFR_CI, opt_at + offsetof(urma_jfr_opt_t, urma_jfr_ci), 2, URMA_JFR_CI_MASK},
+}};
+
+}  // namespace
+
+urma_status_t settle(const char* call, Jfr& jfr) {
+  uint32_t order = jfr.jfr_cfg.flag.bs.order_type;
+  if (const auto status = settle_target_order(call, jfr.jfr_cfg.trans_mode, order)) return status;
+  jfr.jfr_cfg.flag.bs.order_type = order & 0xff;
+  return check(call, jfr.jfr_cfg);
+}
+urma_status_t may_end(const char* call, Jfr& jfr) {
+  if (!jfr.is_used()) return URMA_SUCCESS;
+  return refuse(URMA_EINVAL, call, "Jetties use it. Fix: delete these first");
+}
+void write_back(const Jfr& jfr, urma_jfr_cfg_t& cfg) { cfg.flag = jfr.jfr_cfg.flag; }
+
+namespace {
+
+urma_status_t change(Jfr& jfr, urma_jfr_state_t state) {
+  constexpr const char* call = "urma_modify_jfr";
+  if (!jfr.active()) return wrong_state(call, false);
+  if (state != URMA_JFR_STATE_ERROR && state != URMA_JFR_STATE_READY) {
+    return refuse(URMA_EINVAL, call, "the state %d cannot be set. Fix: choose ERROR or READY",
+                  static_cast<int>(state));
+  }
+  const auto changed = state == URMA_JFR_STATE_ERROR ? jfr.fail() : jfr.restart();
+  return changed ? URMA_SUCCESS : refuse(call, changed.error());
+}
+
+urma_target_jetty_t* import(const char* call, urma_context_t* ctx, urma_rjfr_t* rjfr,
+                            const urma_token_t* token) {
+  return make(call, [&]() -> urma_target_jetty_t* {
+    auto* const context = find<Context>(ctx);
+    if (context == nullptr || rjfr == nullptr) return null(refuse_null(call, "ctx or rjfr"));
+    if (rjfr->flag.bs.token_policy != URMA_TOKEN_NONE && token == nullptr) {
+      return null(refuse_null(call, "token_value"));
+    }
+    uint32_t order = rjfr->flag.bs.order_type;
+    if (const auto status = settle_target_order(call, rjfr->trans_mode, order)) return null(status);
+    rjfr->flag.bs.order_type = order & 0xff;
+    urma_target_jetty_t described{};
+    described.id = rjfr->jfr_id;
+    described.trans_mode = rjfr->trans_mode;
+    described.type = URMA_JFR;
+    described.flag = rjfr->flag;
+    described.tp_type = rjfr->tp_type;
+    const auto target = import_target(*context, described, token);
+    return target ? *target : null(refuse(call, target.error()));
+  });
+}
+
+}  // namespace
+}  // namespace urma::umdk
+
+extern "C" {
+
+urma_jfr_t* urma_create_jfr(urma_context_t* ctx, urma_jfr_cfg_t* jfr_cfg) {
+  return create<Jfr>(__func__, ctx, jfr_cfg);
+}
+
+urma_status_t urma_modify_jfr(urma_jfr_t* jfr, urma_jfr_attr_t* attr) {
+  if (attr == nullptr) return refuse_null(__func__, "attr");
+  return with<Jfr>(__func__, "jfr", jfr, [&](Jfr& queue) {
+    if ((attr->mask & JFR_RX_THRESHOLD) != 0) queue.warn_below(attr->rx_threshold);
+    return (attr->mask & JFR_STATE) == 0 ? URMA_SUCCESS : change(queue, attr->state);
+  });
+}
+
+urma_status_t urma_query_jfr(urma_jfr_t* jfr, urma_jfr_cfg_t* cfg, urma_jfr_attr_t* attr) {
+  if (cfg == nullptr || attr == nullptr) return refuse_null(__func__, "cfg or attr");
+  return with<Jfr>(__func__, "jfr", jfr, [&](Jfr& queue) {
+    *cfg = queue.jfr_cfg;
+    *attr = {.mask = JFR_STATE | JFR_RX_THRESHOLD,
+             .rx_threshold = queue.threshold(),
+             .state = queue.state()};
+    return URMA_SUCCESS;
+  });
+}
+
+urma_status_t urma_delete_jfr(urma_jfr_t* jfr) { return remove<Jfr>(__func__, jfr); }
+
+urma_status_t urma_delete_jfr_batch(urma_jfr_t** jfr_arr, int jfr_num, urma_jfr_t** bad_jfr) {
+  return delete_all(__func__, jfr_arr, jfr_num, bad_jfr, urma_delete_jfr);
+}
+
+urma_target_jetty_t* urma_import_jfr(urma_context_t* ctx, urma_rjfr_t* rjfr,
+                                     urma_token_t* token_value) {
+  return import(__func__, ctx, rjfr, token_value);
+}
+
+urma_target_jetty_t* urma_import_jfr_ex(urma_context_t* ctx, urma_rjfr_t* rjfr,
+                                        urma_token_t* token_value, urma_import_jfr_ex_cfg_t* cfg) {
+  if (cfg == nullptr) return null(refuse_null(__func__, "cfg"));
+  return import(__func__, ctx, rjfr, token_value);
+}
+
+urma_status_t urma_unimport_jfr(urma_target_jetty_t* target_jfr) {
+  return with<Target>(__func__, "target_jfr", target_jfr, [](Target& target) {
+    Pool<Target>::destroy(&target);
+    return URMA_SUCCESS;
+  });
+}
+
+urma_status_t urma_alloc_jfr(urma_context_t* urma_ctx, urma_jfr_cfg_t* cfg, urma_jfr_t** jfr) {
+  if (jfr == nullptr) return refuse_null(__func__, "jfr");
+  return run(__func__, [&] {
+    *jfr = allocate<Jfr>("urma_alloc_jfr", urma_ctx, cfg);
+    return *jfr != nullptr ? URMA_SUCCESS : URMA_EINVAL;
+  });
+}
+
+urma_status_t urma_set_jfr_opt(urma_jfr_t* jfr, uint64_t opt, void* buf, uint32_t len) {
+  return with<Jfr>(__func__, "jfr", jfr, [&](Jfr& queue) {
+    if (queue.active()) return wrong_state("urma_set_jfr_opt", true);
+    return set_option("urma_set_jfr_opt", static_cast<urma_jfr_t*>(&queue), fields, opt, buf, len,
+                      &queue.urma_jfr_opt.jfr_opt_mask.value);
+  });
+}
+
+urma_status_t urma_get_jfr_opt(urma_jfr_t* jfr, uint64_t opt, void* buf, uint32_t len) {
+  return with<Jfr>(__func__, "jfr", jfr, [&](Jfr& queue) {
+    return get_option("urma_get_jfr_opt", static_cast<urma_jfr_t*>(&queue), fields, opt, buf, len);
+  });
+}
+
+urma_status_t urma_active_jfr(urma_jfr_t* jfr) {
+  return with<Jfr>(__func__, "jfr", jfr,
+                   [](Jfr& queue) { return activate("urma_active_jfr", queue); });
+}
+
+urma_status_t urma_deactive_jfr(urma_jfr_t* jfr) {
+  return with<Jfr>(__func__, "jfr", jfr,
+                   [](Jfr& queue) { return deactivate("urma_deactive_jfr", queue); });
+}
+
+urma_status_t urma_free_jfr(urma_jfr_t* jfr) { return release<Jfr>(__func__, jfr); }
+
+urma_status_t urma_post_jfr_wr(urma_jfr_t* jfr, urma_jfr_wr_t* wr, urma_jfr_wr_t** bad_wr) {
+  Jfr* const queue = find<Jfr>(jfr);
+  if (queue == nullptr || !queue->active() || wr == nullptr || bad_wr == nullptr) {
+    return refuse_null(__func__, "jfr, wr or bad_wr");
+  }
+  return queue->post(__func__, wr, bad_wr);
+}
+
+urma_status_t urma_recv(urma_jfr_t* jfr, urma_target_seg_t* recv_tseg, uint64_t buf, uint32_t len,
+                        uint64_t user_ctx) {
+  urma_sge_t range{.addr = buf, .len = len, .tseg = recv_tseg, .user_tseg = nullptr};
+  urma_jfr_wr_t wr{.src = {&range, 1}, .user_ctx = user_ctx, .next = nullptr};
+  urma_jfr_wr_t* bad = nullptr;
+  return urma_post_jfr_wr(jfr, &wr, &bad);
+}
+
+}  // extern "C"

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cerrno>
+#include <string>
+
+#include "umdk/include/ub/umdk/urma/urma_api.h"
+
+namespace urma::umdk {
+
+// The log of the C API: a callback, or stderr. Any thread calls these functions; they do not throw.
+
+// Writes a message, if its level is not below that of the log.
+[[gnu::format(printf, 3, 4)]] void log(urma_vlog_level_t level, const char* call,
+                                       const char* format, ...);
+// Writes why a call fails, as an error, and returns the status.
+[[gnu::format(printf, 3, 4)]] urma_status_t refuse(urma_status_t status, const char* call,
+                                                   const char* why, ...);
+// Sets errno, for calls that return a pointer.
+inline std::nullptr_t null(urma_status_t status) {
+  errno = status;
+  return nullptr;
+}
+
+}  // namespace urma::umdk

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "umdk/handle.h"
+
+namespace urma::umdk {
+
+// Memory for the objects of one type. It is never returned to the system: a program that uses a
+// pointer to a deleted object reads zeros, or another object of the same type, and no call accepts
+// the former. Memory that was freed first is used again first. Any thread calls it.
+template <class Object>
+class Pool {
+ public:
+  // Throws std::bad_alloc, and what the constructor throws.
+  template <class... Arguments>
+  static Object* make(Arguments&&... arguments) {
+    void* const memory = take();
+    try {
+      auto* const object = new (memory) Object(std::forward<Arguments>(arguments)...);
+      object->handle = mark_of(object);
+      return object;
+    } catch (...) {
+      give_back(memory);
+      throw;
+    }
+  }
+  static void destroy(Object* object) {
+    object->handle = 0;
+    object->~Object();
+    give_back(object);
+  }
+
+ private:
+  static void* take() {
+    const std::lock_guard held(mutex());
+    if (!free().empty()) {
+      void* const memory = free().front();
+      free().pop_front();
+      return memory;
+    }
+    return ::operator new (sizeof(Object), std::align_val_t{alignof(Object)});
+  }
+  static void give_back(void* memory) {
+    std::memset(memory, 0, sizeof(Object));
+    const std::lock_guard held(mutex());
+    free().push_back(memory);
+  }
+  // These outlive every object, also those that a program deletes while it exits.
+  static std::mutex& mutex() {
+    static auto* const only = new std::mutex;
+    return *only;
+  }
+  static std::deque<void*>& free() {
+    static auto* const only = new std::deque<void*>;
+    return *only;
+  }
+};
+
+}  // namespace urma::umdk

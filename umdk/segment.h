@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "umdk/context.h"
+
+namespace urma::umdk {
+
+struct TargetSegment;
+
+// A TokenID of the C API. The library draws it when the first segment is registered with it.
+struct Token : urma_token_id_t {
+  static constexpr uint64_t kind = 0x746f'6b65'6e;
+
+  Token(Context& context, urma_token_id_flag_t how);
+  ~Token();
+  Context& context() const { return *static_cast<Context*>(urma_ctx); }
+  bool is_used() const { return ref.atomic_cnt.load() > 1; }
+
+  std::mutex mutex;
+  std::vector<TargetSegment*> segments{};  // those that have it; guarded by `mutex`
+};
+
+// A segment of the C API: registered here, or imported.
+struct TargetSegment : urma_target_seg_t {
+  static constexpr uint64_t kind = 0x7365'67;
+
+  TargetSegment(Context& context, const urma_seg_t& described);
+  ~TargetSegment();
+  Context& context() const { return *static_cast<Context*>(urma_ctx); }
+  bool is_imported() const { return !own.has_value(); }
+
+  RemoteSegment remote;        // as works of this context name it
+  std::optional<Segment> own;  // if it is registered here
+};
+
+// Registers memory as `cfg` says, which has been checked. Errors: those of register_memory.
+Result<TargetSegment*> register_segment(Context& context, const urma_seg_cfg_t& cfg);
+// Errors: those of Segment::unregister.
+Result<void> unregister_segment(TargetSegment& segment);
+// Makes an imported segment. Errors: those of Device::import.
+Result<TargetSegment*> import_segment(Context& context, const urma_seg_t& described,
+                                      uint32_t token);
+
+// Returns the rights that a set of URMA_ACCESS_ bits means.
+Rights rights_of(uint32_t access);
+
+// Returns whether the range lies in a segment that this context has registered.
+inline bool is_own(const urma_sge_t& range, const Context& context) {
+  if (range.tseg == nullptr) return range.len == 0;
+  const auto* const segment = static_cast<TargetSegment*>(range.tseg);
+  if (segment->handle != (reinterpret_cast<uintptr_t>(segment) ^ TargetSegment::kind)) return false;
+  const uint64_t offset = range.addr - segment->seg.ubva.va;
+  return segment->urma_ctx == &context && segment->own.has_value() && offset <= segment->seg.len &&
+         range.len <= segment->seg.len - offset;
+}
+
+}  // namespace urma::umdk

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "umdk/sender.h"
+
+#include <algorithm>
+
+#include "umdk/handle.h"
+#include "umdk/jfr.h"
+#include "umdk/log.h"
+#include "umdk/segment.h"
+#include "umdk/statuses.h"
+#include "umdk/target.h"
+
+namespace urma::umdk {
+namespace {
+
+// UMDK's time-outs are powers of two, from 4 us. Shorter ones than the library allows would end
+// works of processes that are merely not scheduled.
+Duration timeout_of(uint8_t exponent) {
+  if (exponent == 0) return {};
+  const std::chrono::nanoseconds asked(uint64_t{4096} << std::min<uint8_t>(exponent, 31));
+  return std::max<Duration>(std::chrono::ceil<Duration>(asked), std::chrono::milliseconds(10));
+}
+
+Duration receiver_timeout_of(uint8_t retries) {
+  constexpr uint8_t without_limit = 7;
+  constexpr Duration of_each = std::chrono::milliseconds(10);
+  return retries >= without_limit ? Duration::max() : of_each * retries;
+}
+
+ServiceMode mode_of(const urma_jfs_cfg_t& jfs) {
+  if (jfs.trans_mode == URMA_TM_UM) return ServiceMode::unreliable;
+  return jfs.flag.bs.order_type == URMA_OI ? ServiceMode::initiator : ServiceMode::automatic;
+}
+
+Atomic atomic_of(urma_opcode_t opcode) {
+  switch (opcode) {
+    case URMA_OPC_CAS:
+      return Atomic::compare_swap;
+    case URMA_OPC_SWAP:
+      return Atomic::swap;
+    case URMA_OPC_FADD:
+      return Atomic::fetch_add;
+    case URMA_OPC_FSUB:
+      return Atomic::fetch_sub;
+    case URMA_OPC_FAND:
+      return Atomic::fetch_and;
+    case URMA_OPC_FOR:
+      return Atomic::fetch_or;
+    default:
+      return Atomic::fetch_xor;
+  }
+}
+
+}  // namespace
+
+// Works that are posted together, and the arrays that they refer to until then.
+struct Sender::Batch {
+  static constexpr size_t most_works = 8;
+  static constexpr size_t most_ranges = 4 * max_buffers;
+
+  const char* call;
+  std::array<Work, most_works> works;
+  std::array<urma_jfs_wr_t*, most_works> from;
+  size_t count = 0;
+  std::array<Buffer, most_ranges> ranges;
+  size_t range_count = 0;
+
+  bool has_room() const { return count < most_works && range_count + max_buffers <= most_ranges; }
+};
+
+Result<void> Sender::activate() {
+  const urma_jfs_cfg_t& jfs = options_.jfs;
+  Jfc& jfc = *find<Jfc>(jfs.jfc);
+  const uint32_t berths = jfs.depth + 1;  // the last one takes only a signalled work
+  JettyOptions options{
+      .berths = berths,
+      .inline_bytes = jfs.max_inline_data > 0 ? jfs.max_inline_data : uint32_t{max_inline_bytes},
+      .operation_timeout = timeout_of(jfs.err_timeout),
+      .receiver_timeout = receiver_timeout_of(jfs.rnr_retry),
+      .weight = std::min(jfs.priority + 1u, 16u),
+      .mode = mode_of(jfs),
+      .chain = jfs.trans_mode == URMA_TM_RC,
+      .in_order = jfs.flag.bs.outorder_comp == 0,
+      .suspend_on_error = jfs.flag.bs.error_suspend != 0};
+  ordered_ = options.chain;
+  if (options_.receives != nullptr) {
+    options.receives_from = &*options_.receives->queue;
+    options.token = options_.receives->token();
+  }
+  if (options_.id != 0) options.id = JettyId(options_.id);
+  for (const bool full : {false, true}) {
+    auto where = jfc.queue(berths, full);
+    if (!where) return where.error();
+    options.completions = *where;
+    auto made = context_.device.jetty(options);
+    if (made) {
+      jetty_.emplace(std::move(*made));
+      break;
+    }
+    if (full || made.status() != Status::no_resources) return made.error();
+  }
+  fetching_ = std::vector<Fetching>(berths);
+  jfc.hold();
+  if (options_.receives != nullptr) options_.receives->hold();
+  numbered_ = {.object = options_.object,
+               .sender = this,
+               .receives = options_.receives,
+               .jetty = options_.receives != nullptr};
+  context_.enter(jetty_->id(), &numbered_);
+  state_ = URMA_JETTY_STATE_READY;
+  return {};
+}
+
+void Sender::deactivate() {
+  context_.enter(jetty_->id(), nullptr);
+  jetty_.reset();
+  find<Jfc>(options_.jfs.jfc)->let_go();
+  if (options_.receives != nullptr) options_.receives->let_go();
+  state_ = URMA_JETTY_STATE_RESET;
+}
+
+// ---- states
+
+urma_status_t Sender::change(const char* call, urma_jetty_state_t state) {
+  if (state != URMA_JETTY_STATE_ERROR && state != URMA_JETTY_STATE_READY) {
+    return refuse(URMA_EINVAL, call, "the state %d cannot be set. Fix: choose ERROR or READY",
+                  static_cast<int>(state));
+  }
+  const bool fails = state == URMA_JETTY_STATE_ERROR;
+  const auto changed = fails ? jetty_->flush() : jetty_->reset();
+  if (!changed)
+    return refuse(call_status(changed.status()), call, "%s", changed.error().message.c_str());
+  state_ = state;
+  if (fails) report_flushed();
+  return URMA_SUCCESS;
+}
+
+// All records of works can be polled already, and come before this one.
+void Sender::report_flushed() {
+  urma_cr_t done{};
+  done.status = URMA_CR_WR_FLUSH_ERR_DONE;
+  done.local_id = number(jetty_->id());
+  done.flag.bs.jetty = numbered_.jetty;
+  done.user_data = options_.object;
+  find<Jfc>(options_.jfs.jfc)->append(done);
+}
+
+// ---- posting
+
+urma_status_t Sender::post(const char* call, urma_jfs_wr_t* list, urma_target_jetty_t* bound,
+                           urma_jfs_wr_t** bad) {
+  const SpinLock::Held held(lock_, options_.jfs.flag.bs.lock_free == 0);
+  Batch batch{.call = call, .works = {}, .from = {}, .ranges = {}};
+  for (urma_jfs_wr_t* wr = list; wr != nullptr;) {
+    batch.count = batch.range_count = 0;
+    urma_status_t built = URMA_SUCCESS;
+    for (; wr != nullptr && batch.has_room(); wr = wr->next) {
+      built = add(batch, *wr, bound);
+      if (built != URMA_SUCCESS) break;
+      batch.from[batch.count++] = wr;
+    }
+    const size_t taken =
+        batch.count > 0 ? jetty_->post(std::span(batch.works).first(batch.count)) : 0;
+    if (taken < batch.count) {
+      *bad = batch.from[taken];
+      return URMA_ENOMEM;
+    }
+    if (built != URMA_SUCCESS) {
+      *bad = wr;
+      return built;
+    }
+  }
+  return URMA_SUCCESS;
+}
+
+// Builds the next work of the batch.
+urma_status_t Sender::add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound) {
+  Work& work = batch.works[batch.count];
+  work = {};
+  RemoteJetty target;
+  if (!resolve(wr, bound, target)) {
+    return refuse(URMA_EINVAL, batch.call,
+                  "a work names no target of this context. Fix: import one, and give it as tjetty");
+  }
+  work.target = target;
+  work.tag_value = wr.user_ctx;
+  work.signalled = wr.flag.bs.complete_enable != 0;
+  work.solicits = wr.flag.bs.solicited_enable != 0;
+  work.copied = wr.flag.bs.inline_flag != 0;
+  work.order = static_cast<Order>(std::min<uint32_t>(wr.flag.bs.place_order, 2));
+  if (ordered_ && work.order == Order::none) work.order = Order::relaxed;
+  if (wr.flag.bs.fence != 0) work.fence = Fence::reads;
+  switch (wr.opcode) {
+    case URMA_OPC_SEND_IMM:
+      work.immediate(wr.send.imm_data);
+      [[fallthrough]];
+    case URMA_OPC_SEND:
+      work.operation = Operation::send;
+      if (local(batch, wr.send.src, work.copied, work)) return URMA_SUCCESS;
+      break;
+    case URMA_OPC_WRITE:
+    case URMA_OPC_WRITE_IMM:
+    case URMA_OPC_WRITE_NOTIFY:
+    case URMA_OPC_READ:
+      return to_memory(batch, wr, work);
+    case URMA_OPC_CAS:
+    case URMA_OPC_SWAP:
+    case URMA_OPC_FADD:
+    case URMA_OPC_FSUB:
+    case URMA_OPC_FAND:
+    case URMA_OPC_FOR:
+    case URMA_OPC_FXOR:
+      return to_atomic(wr, target, work);
+    default:
+      return refuse(URMA_EINVAL, batch.call,
+                    "the opcode 0x%x is not supported. Fix: use those that urma_opcode.h does not "
+                    "exclude",
+                    static_cast<unsigned>(wr.opcode));
+  }
+  return refuse(URMA_EINVAL, batch.call,
+                "a work names local memory that is not in a segment of this context, or more than "
+                "%zu ranges. Fix: register it, and give its urma_target_seg",
+                max_buffers);
+}
+
+urma_status_t Sender::to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& work) {
+  const bool reads = wr.opcode == URMA_OPC_READ;
+  const urma_sg_t& there = reads ? wr.rw.src : wr.rw.dst;
+  const urma_sg_t& here = reads ? wr.rw.dst : wr.rw.src;
+  work.operation = reads ? Operation::read : Operation::write;
+  const uint32_t ranges = wr.opcode == URMA_OPC_WRITE_NOTIFY ? 2 : 1;
+  if (there.sge == nullptr || there.num_sge != ranges ||
+      !remote(there.sge[0], work.target.peer, work.segment, work.offset)) {
+    return refuse(URMA_EINVAL, batch.call,
+                  "a work needs %u remote range in an imported segment of its target. Fix: import "
+                  "one, and give it as tseg",
+                  ranges);
+  }
+  if (!local(batch, here, work.copied, work)) {
+    return refuse(URMA_EINVAL, batch.call,
+                  "a work names local memory that is not in a segment of this context, or more "
+                  "than %zu ranges. Fix: register it, and give its urma_target_seg",
+                  max_buffers);
+  }
+  if (wr.opcode == URMA_OPC_WRITE_IMM) {
+    work.immediate(wr.rw.notify_data);
+  } else if (wr.opcode == URMA_OPC_WRITE_NOTIFY) {
+    RemoteSegment notified;
+    uint64_t at = 0;
+    if (!remote(there.sge[1], work.target.peer, notified, at)) {
+      return refuse(URMA_EINVAL, batch.call,
+                    "the second remote range of a write with notify is in no imported segment. "
+                    "Fix: import one, and give it as tseg");
+    }
+    work.notify(notified, at, wr.rw.notify_data);
+  } else {
+    work.target = {};
+  }
+  return URMA_SUCCESS;
+}
+
+urma_status_t Sender::to_atomic(const urma_jfs_wr_t& wr, const RemoteJetty& target, Work& work) {
+  const bool compares = wr.opcode == URMA_OPC_CAS;
+  const urma_sge_t* const there = compares ? wr.cas.dst : wr.faa.dst;
+  const urma_sge_t* const here = compares ? wr.cas.src : wr.faa.src;
+  RemoteSegment segment;
+  uint64_t offset = 0;
+  const bool valid = there != nullptr && here != nullptr && is_own(*here, context_) &&
+                     here->len >= there->len && there->len <= sizeof(uint64_t) &&
+                     remote(*there, target.peer, segment, offset);
+  if (!valid) {
+    return refuse(URMA_EINVAL, "urma_post",
+                  "an atomic needs a remote word of 1, 2, 4 or 8 bytes in an imported segment, and "
+                  "as many local bytes in a registered one. Fix: give both");
+  }
+  Fetching* const slot = take_slot();
+  if (slot == nullptr) return URMA_ENOMEM;
+  slot->signalled = work.signalled;
+  slot->user_ctx = work.tag_value;
+  slot->to = reinterpret_cast<void*>(here->addr);
+  slot->bytes = there->len;
+  work.operation = Operation::atomic;
+  work.atomic = atomic_of(wr.opcode);
+  work.segment = segment;
+  work.offset = offset;
+  work.buffer = {nullptr, there->len};
+  work.target = {};
+  work.copied = work.solicits = false;
+  work.signalled = true;  // the value that it fetches is stored when its completion is polled
+  work.immediate_value = compares ? wr.cas.swap_data : wr.faa.operand;
+  work.expected_value = compares ? wr.cas.cmp_data : 0;
+  work.tag_value = static_cast<uint64_t>(slot - fetching_.data());
+  return URMA_SUCCESS;
+}
+
+// Slots are used in turn, so that the next one is mostly free.
+Sender::Fetching* Sender::take_slot() {
+  for (size_t tries = 0; tries < fetching_.size(); ++tries) {
+    Fetching& slot = fetching_[next_slot_];
+    next_slot_ = (next_slot_ + 1) % fetching_.size();
+    if (!slot.used.exchange(true, std::memory_order_acquire)) return &slot;
+  }
+  return nullptr;
+}
+
+Result<PeerId> Sender::peer(const Place& place) {
+  if (last_peer_ && place == last_place_) return last_peer_;
+  auto found = context_.peer_at(place);
+  if (!found) return found;
+  last_place_ = place;
+  last_peer_ = *found;
+  return found;
+}
+
+// Finds out which Jetty a work is for. A program may write the target itself.
+bool Sender::resolve(const urma_jfs_wr_t& wr, urma_target_jetty_t* bound, RemoteJetty& out) {
+  urma_target_jetty_t* const given = wr.tjetty != nullptr ? wr.tjetty : bound;
+  if (given == nullptr) return false;
+  if (const Target* const target = find<Target>(given)) {
+    out = target->remote;
+    return target->urma_ctx == &context_;
+  }
+  const auto found = peer(place_of(given->id));
+  if (found) out = {.peer = *found, .id = JettyId(given->id.id), .token = {}};
+  return found.ok();
+}
+
+bool Sender::remote(const urma_sge_t& range, PeerId peer, RemoteSegment& segment,
+                    uint64_t& offset) {
+  constexpr unsigned token_id_shift = 8;
+  if (const TargetSegment* const known = find<TargetSegment>(range.tseg)) {
+    segment = known->remote;
+    offset = range.addr - segment.address;
+    return known->urma_ctx == &context_;
+  }
+  if (range.tseg != nullptr || range.user_tseg == nullptr) return false;
+  const urma_user_tseg_t& given = *range.user_tseg;
+  segment = {.peer = peer,
+             .address = range.addr,
+             .bytes = range.len,
+             .token_id = TokenId(given.token_id >> token_id_shift),
+             .token = TokenValue(given.token_value.token),
+             .rights = Rights::read | Rights::write | Rights::atomic,
+             .atomics = AtomicDomain::processor};
+  offset = 0;
+  return true;
+}
+
+bool Sender::local(Batch& batch, const urma_sg_t& list, bool is_inline, Work& work) {
+  if (list.num_sge > max_buffers || (list.num_sge > 0 && list.sge == nullptr)) return false;
+  Buffer* const first = batch.ranges.data() + batch.range_count;
+  for (uint32_t i = 0; i < list.num_sge; ++i) {
+    if (!is_inline && !is_own(list.sge[i], context_)) return false;
+    first[i] = {reinterpret_cast<void*>(list.sge[i].addr), list.sge[i].len};
+  }
+  if (list.num_sge == 1) {
+    work.buffer = first[0];
+  } else {
+    work.buffers = std::span(first, list.num_sge);
+    batch.range_count += list.num_sge;
+  }
+  return true;
+}
+
+// ---- completions
+
+bool Sender::finish(const Completion& from, urma_cr_t& to) {
+  if (from.operation != Operation::atomic || from.tag >= fetching_.size()) return true;
+  Fetching& slot = fetching_[from.tag];
+  if (from.ok()) {
+    const uint64_t value = from.fetched();
+    std::memcpy(slot.to, &value, slot.bytes);  // the word's first bytes, as hosts are little-endian
+  }
+  to.user_ctx = slot.user_ctx;
+  const bool shown = slot.signalled || !from.ok();
+  slot.used.store(false, std::memory_order_release);
+  return shown;
+}
+
+}  // namespace urma::umdk

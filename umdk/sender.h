@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "umdk/context.h"
+#include "umdk/jfc.h"
+#include "umdk/spin_lock.h"
+
+namespace urma::umdk {
+
+struct Jfr;
+
+// Common to JFS and Jetty: a Jetty of the library, to which works are posted.
+class Sender {
+ public:
+  struct Options {
+    urma_jfs_cfg_t jfs;
+    Jfr* receives = nullptr;  // null for a JFS
+    uint32_t id = 0;          // 0: the device chooses
+    uintptr_t object = 0;     // of the C API
+  };
+
+  Sender(Context& context, const Options& options) : context_(context), options_(options) {}
+
+  // Makes and ends the library's Jetty. Errors: those of Device::jetty.
+  Result<void> activate();
+  void deactivate();
+  JettyId id() const { return jetty_ ? jetty_->id() : JettyId{}; }
+
+  // Posts a list of works. `bound`: the target of works that name none, or null. On an error
+  // `*bad` is the first work that was not posted.
+  urma_status_t post(const char* call, urma_jfs_wr_t* list, urma_target_jetty_t* bound,
+                     urma_jfs_wr_t** bad);
+  // ERROR ends all works, and then makes a record that says so; READY lets works run again.
+  urma_status_t change(const char* call, urma_jetty_state_t state);
+  urma_jetty_state_t state() const { return state_; }
+
+  // Completes the record of a work of this Jetty. Returns false if the program is not to see it.
+  // Called by the thread that polls.
+  bool finish(const Completion& from, urma_cr_t& to);
+
+ private:
+  struct Batch;
+  // An atomic that is outstanding: its work has the number of its slot as a tag.
+  struct Fetching {
+    std::atomic<bool> used{false};
+    bool signalled = false;
+    uint64_t user_ctx = 0;
+    void* to = nullptr;
+    uint32_t bytes = 0;
+  };
+
+  void report_flushed();
+  urma_status_t add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound);
+  urma_status_t to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& work);
+  urma_status_t to_atomic(const urma_jfs_wr_t& wr, const RemoteJetty& target, Work& work);
+  bool resolve(const urma_jfs_wr_t& wr, urma_target_jetty_t* bound, RemoteJetty& out);
+  bool remote(const urma_sge_t& range, PeerId peer, RemoteSegment& segment, uint64_t& offset);
+  bool local(Batch& batch, const urma_sg_t& list, bool is_inline, Work& work);
+  Fetching* take_slot();
+  Result<PeerId> peer(const Place& place);
+
+  Context& context_;
+  const Options options_;
+  SpinLock lock_;
+  std::optional<urma::Jetty> jetty_;
+  Numbered numbered_;
+  urma_jetty_state_t state_ = URMA_JETTY_STATE_RESET;
+  bool ordered_ = false;  // each work waits for the earlier ones
+  std::vector<Fetching> fetching_;
+  size_t next_slot_ = 0;
+  Place last_place_;  // of a target that the program wrote itself
+  PeerId last_peer_;
+};
+
+}  // namespace urma::umdk

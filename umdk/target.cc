@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "umdk/target.h"
+
+#include "umdk/pool.h"
+
+namespace urma::umdk {
+
+Target::Target(Context& context, const urma_target_jetty_t& described)
+    : urma_target_jetty_t(described) {
+  urma_ctx = &context;
+  context.hold();
+}
+
+Target::~Target() { context().let_go(); }
+
+Result<Target*> import_target(Context& context, const urma_target_jetty_t& described,
+                              const urma_token_t* token) {
+  auto peer = context.peer_at(place_of(described.id));
+  if (!peer) return peer.error();
+  auto* const target = Pool<Target>::make(context, described);
+  const bool none = described.flag.bs.token_policy == URMA_TOKEN_NONE || token == nullptr;
+  target->remote = {
+      .peer = *peer, .id = JettyId(described.id.id), .token = TokenValue(none ? 0 : token->token)};
+  target->tp.tpn = peer->index + 1;
+  return target;
+}
+
+}  // namespace urma::umdk

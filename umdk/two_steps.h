@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "umdk/calls.h"
+#include "umdk/checks.h"
+#include "umdk/context.h"
+
+namespace urma::umdk {
+
+// The life of JFS, JFR and Jetty, which is the same: alloc makes an object, active its queue;
+// deactive and free end them. create and delete do two of these at once.
+
+// The rules of each kind, defined beside its calls: `settle` checks the configuration and replaces
+// defaults in it; `may_end` refuses to end an object that others use; `write_back` tells the caller
+// what its configuration has become.
+struct Jfs;
+struct Jfr;
+struct Jetty;
+urma_status_t settle(const char* call, Jfs& jfs);
+urma_status_t settle(const char* call, Jfr& jfr);
+urma_status_t settle(const char* call, Jetty& jetty);
+urma_status_t may_end(const char* call, Jfs& jfs);
+urma_status_t may_end(const char* call, Jfr& jfr);
+urma_status_t may_end(const char* call, Jetty& jetty);
+void write_back(const Jfs& jfs, urma_jfs_cfg_t& cfg);
+void write_back(const Jfr& jfr, urma_jfr_cfg_t& cfg);
+void write_back(const Jetty& jetty, urma_jetty_cfg_t& cfg);
+
+inline urma_status_t wrong_state(const char* call, bool active) {
+  return refuse(URMA_EINVAL, call, "the object is %s. Fix: %s it first",
+                active ? "active" : "not active", active ? "deactivate" : "activate");
+}
+
+// Returns null with errno set if the context does not exist.
+template <class Object, class Config>
+Object* allocate(const char* call, urma_context_t* ctx, const Config* cfg) {
+  auto* const context = find<Context>(ctx);
+  if (context == nullptr || cfg == nullptr) return null(refuse_null(call, "ctx or cfg"));
+  return Pool<Object>::make(*context, *cfg);
+}
+
+template <class Object>
+urma_status_t activate(const char* call, Object& object) {
+  if (object.active()) return wrong_state(call, true);
+  if (const auto status = settle(call, object); status != URMA_SUCCESS) return status;
+  const auto made = object.activate();
+  return made ? URMA_SUCCESS : refuse(call, made.error());
+}
+
+template <class Object>
+urma_status_t deactivate(const char* call, Object& object) {
+  if (!object.active()) return wrong_state(call, false);
+  if (const auto status = may_end(call, object); status != URMA_SUCCESS) return status;
+  object.deactivate();
+  return URMA_SUCCESS;
+}
+
+template <class Object, class Config>
+Object* create(const char* call, urma_context_t* ctx, Config* cfg) {
+  return make(call, [&]() -> Object* {
+    Object* const object = allocate<Object>(call, ctx, cfg);
+    if (object == nullptr) return nullptr;
+    const urma_status_t status = activate(call, *object);
+    if (status != URMA_SUCCESS) {
+      Pool<Object>::destroy(object);
+      return null(status);
+    }
+    write_back(*object, *cfg);
+    return object;
+  });
+}
+
+template <class Object, class Public>
+urma_status_t remove(const char* call, Public* given) {
+  return with<Object>(call, "the object", given, [&](Object& object) {
+    const urma_status_t status = deactivate(call, object);
+    if (status == URMA_SUCCESS) Pool<Object>::destroy(&object);
+    return status;
+  });
+}
+
+template <class Object, class Public>
+urma_status_t release(const char* call, Public* given) {
+  return with<Object>(call, "the object", given, [&](Object& object) {
+    if (object.active()) return wrong_state(call, true);
+    if (const auto status = may_end(call, object); status != URMA_SUCCESS) return status;
+    Pool<Object>::destroy(&object);
+    return URMA_SUCCESS;
+  });
+}
+
+}  // namespace urma::umdk
