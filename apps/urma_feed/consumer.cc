@@ -111,16 +111,29 @@ void Consumer::say(const std::string& text) const {
 
 Exit Consumer::run() {
   for (Source& source : sources_) say_where(source);
+  try {
+    consume();
+    acknowledge_the_rest();
+  } catch (const Failure& failure) {
+    say_goodbye({.exit = failure.exit(), .message = failure.what()});
+    throw;
+  }
+  say_goodbye({.exit = Exit::peer_lost,
+               .message = enough() ? "it has received what it was started for (--count, "
+                                     "--producers). Fix: start a consumer again"
+                                   : "it was stopped (Ctrl-C). Fix: start a consumer again"});
+  if (terminal_) apps::write_all(STDERR_FILENO, "\r\033[K");
+  print_table();
+  if (!whole()) return Exit::wrong_bytes;
+  return apps::interrupted() ? Exit::interrupted : Exit::ok;
+}
+
+void Consumer::consume() {
   while (!apps::interrupted() && !enough()) {
     if (poll_all()) continue;
     const bool asleep = std::ranges::all_of(sources_, [](Source& one) { return one.jetty.arm(); });
     if (asleep) sleep();
   }
-  say_goodbye();
-  if (terminal_) apps::write_all(STDERR_FILENO, "\r\033[K");
-  print_table();
-  if (!whole()) return Exit::wrong_bytes;
-  return apps::interrupted() ? Exit::interrupted : Exit::ok;
 }
 
 // Returns whether anything came. After enough messages, or after Ctrl-C, the rest of what was
@@ -201,21 +214,40 @@ void Consumer::end_producer(const Completion& arrival, uint64_t total) {
   ++ended_;
 }
 
-void Consumer::flush() {
-  std::vector<Jetty*> jetties;
-  for (Source& source : sources_) jetties.push_back(&source.jetty);
-  streams_.flush(jetties);
+std::vector<Jetty*> Consumer::jetties() {
+  std::vector<Jetty*> all;
+  for (Source& source : sources_) all.push_back(&source.jetty);
+  return all;
+}
+
+void Consumer::flush() { streams_.flush(jetties()); }
+
+// Handles completions of works, and ignores what arrives.
+void Consumer::complete_some() {
+  for (Source& source : sources_) {
+    for (const Completion& done : source.jetty.wait(1ms)) {
+      if (done.operation != Operation::receive) streams_.completed();
+    }
+  }
 }
 
 // Lets the last acknowledgements leave, so that the next consumer gets no message twice.
-void Consumer::say_goodbye() {
+void Consumer::acknowledge_the_rest() {
   for (const auto until = Clock::now() + 300ms; !streams_.idle() && Clock::now() < until;) {
-    for (Source& source : sources_) {
-      for (const Completion& done : source.jetty.wait(1ms)) {
-        if (done.operation != Operation::receive) streams_.completed();
-      }
-    }
+    complete_some();
     flush();
+  }
+}
+
+// Tells producers of payloads why this consumer ends. Without it they learn only that a work
+// failed.
+void Consumer::say_goodbye(Failed why) {
+  why.message.resize(std::min(why.message.size(), most_reason_bytes));
+  farewell_ = to_text(failed_message(0, std::move(why)), wording());
+  if (farewell_.size() > farewell_bytes) return;
+  streams_.farewell(jetties(), farewell_);
+  for (const auto until = Clock::now() + 300ms; !streams_.quiet() && Clock::now() < until;) {
+    complete_some();
   }
 }
 

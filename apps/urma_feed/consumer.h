@@ -56,7 +56,11 @@ class Consumer {
   bool receive(Source& source, uint64_t tag);
   Origin origin_of(const Completion& arrival) const;
   void flush();
-  void say_goodbye();
+  std::vector<Jetty*> jetties();
+  void consume();
+  void complete_some();
+  void acknowledge_the_rest();
+  void say_goodbye(Failed why);
   bool enough() const;
   bool whole() const;
   void sleep();
@@ -68,6 +72,7 @@ class Consumer {
 
   const Options& options_;
   apps::Captures captures_{"urma_feed"};  // destroyed after the devices
+  std::string farewell_;                  // the library reads it while the devices live
   std::vector<Source> sources_;
   size_t source_ = 0;  // the source whose arrivals are being routed
   Router router_;

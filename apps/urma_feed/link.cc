@@ -55,7 +55,8 @@ struct Link::Connection {
   std::string hello{};
   std::map<uint64_t, Sending> sending{};
   std::array<std::byte, 8> probe{};
-  std::array<std::byte, 8> nothing{};  // acknowledgements have no bytes
+  // Acknowledgements have no bytes; a farewell has. Buffer i, from 0, has tag i + 1.
+  std::vector<std::array<char, farewell_bytes>> buffers{acknowledgements};
   Jetty jetty;
   bool welcome = false;  // the hello was answered
   bool ended = false;    // the end was posted, or has completed
@@ -70,11 +71,16 @@ struct Link::Connection {
         jetty(
             must(device.jetty({.berths = link_berths, .receives = acknowledgements}), "a Jetty")) {
     must(jetty.fd(), "the device");
-    for (uint32_t i = 0; i < acknowledgements; ++i) expect();
+    for (uint64_t tag = 1; tag <= acknowledgements; ++tag) expect(tag);
   }
 
   // Another acknowledgement may arrive. Refused only after close, which polling reports.
-  void expect() { (void)jetty.receive(nothing); }
+  void expect(uint64_t tag) {
+    (void)jetty.receive(std::as_writable_bytes(std::span(buffers[tag - 1])), tag);
+  }
+  std::string_view text(const Completion& arrival) const {
+    return {buffers[arrival.tag - 1].data(), arrival.bytes};
+  }
 };
 
 Link::Link(const Options& options, std::string host, size_t index, uint64_t feed)
@@ -196,9 +202,13 @@ void Link::take(Connection& connection, Backlog& backlog, const Completion& comp
     if (!completion.ok()) throw apps::failed_work("feeding the consumer", completion.status);
     return;
   }
-  connection.expect();
-  if (!completion.ok() || !completion.with_immediate) return;
-  if (completion.from != connection.consumer.jetty.peer) return;
+  if (completion.tag == 0 || completion.tag > acknowledgements) return;
+  const bool its = completion.ok() && completion.from == connection.consumer.jetty.peer;
+  if (its && !completion.with_immediate) {
+    take_farewell(connection, backlog, connection.text(completion));
+  }
+  connection.expect(completion.tag);
+  if (!its || !completion.with_immediate) return;
   const uint64_t wanted = completion.immediate;
   if (wanted < acknowledged_ || wanted > sent_) throw not_understood(host_);
   if (!connection.welcome) {
@@ -212,6 +222,21 @@ void Link::take(Connection& connection, Backlog& backlog, const Completion& comp
   }
   acknowledged_ = wanted;
   backlog.acknowledge(index_, wanted);
+}
+
+// The consumer ends. If it has acknowledged everything, it need not be told that this was all.
+void Link::take_farewell(Connection& connection, const Backlog& backlog, std::string_view text) {
+  Failed why;
+  try {
+    why = body_of<Failed>(parse_message(text));
+  } catch (const NotUnderstood&) {
+    return;  // a work will fail, without a reason
+  }
+  if (backlog.ended() && acknowledged_ == backlog.count()) {
+    connection.done = true;
+    return;
+  }
+  throw Failure(Exit::peer_lost, fmt::format("the consumer has ended: {}", why.message));
 }
 
 // Posts what can be posted, handles completions, and sleeps if there is nothing to do.

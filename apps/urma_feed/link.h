@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "apps/common/captures.h"
 #include "apps/urma_feed/backlog.h"
@@ -57,6 +58,7 @@ class Link {
   void post_some(Connection& connection, Backlog& backlog);
   void end(Connection& connection, uint64_t count);
   void take(Connection& connection, Backlog& backlog, const Completion& completion);
+  void take_farewell(Connection& connection, const Backlog& backlog, std::string_view text);
   void turn(Connection& connection, Backlog& backlog);
   bool given_up();
 

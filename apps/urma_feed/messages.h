@@ -17,7 +17,11 @@ namespace urma::apps::feed {
 //                           answers with the number of the message that it wants next
 // After that a message is a send with the immediate of its topic and number, and its text is a
 // Stamp and the payload. The consumer acknowledges by immediates: the number of the message that it
-// wants next, which means that it has written all before that one.
+// wants next, which means that it has written all before that one. When it ends, it says why:
+//
+//   failed                  the consumer ends, for this reason (apps/common/message.h)
+//
+// A producer whose buffers are too short for this text never sees it.
 inline constexpr int protocol =
     1;  // incremented by every change that old readers do not understand
 
@@ -48,6 +52,10 @@ struct Value {
 static_assert(sizeof(Value) <= line_bytes);
 
 inline constexpr uint64_t most_payload_bytes = max_send_bytes - sizeof(Stamp);
+
+// The longest text of a "failed", as JSON.
+inline constexpr size_t farewell_bytes = 2048;
+inline constexpr size_t most_reason_bytes = 1000;
 
 // Returns a number that differs between hosts, and between boots of one host; 0 if it is unknown.
 uint64_t this_host();

@@ -115,9 +115,17 @@ void Streams::flush(std::span<Jetty* const> jetties) {
     if (!stream.dirty) continue;
     const Work work = urma::send(std::span<const std::byte>(), stream.back).immediate(stream.next);
     const bool posted = jetties[std::get<0>(stream.from)]->post(work) == 1;
-    acknowledging_ += posted;
+    outstanding_ += posted;
     stream.dirty = !posted;
     dirty_ = dirty_ || stream.dirty;
+  }
+}
+
+void Streams::farewell(std::span<Jetty* const> jetties, std::string_view text) {
+  for (const auto& [feed, stream] : streams_) {
+    if (stream.total) continue;
+    const Work work = urma::send(std::as_bytes(std::span(text)), stream.back);
+    outstanding_ += jetties[std::get<0>(stream.from)]->post(work) == 1;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include "apps/urma_feed/messages.h"
@@ -55,10 +56,15 @@ class Streams {
   // the Jetty of their device. Throws a Failure if they cannot be written: then they are not
   // acknowledged.
   void flush(std::span<Jetty* const> jetties);
+  // Sends this text to the producers that have not ended. The library reads it until `completed`
+  // was called for each of these works.
+  void farewell(std::span<Jetty* const> jetties, std::string_view text);
   // A work of such a Jetty has completed.
-  void completed() { --acknowledging_; }
+  void completed() { --outstanding_; }
+  // Returns whether no work is outstanding.
+  bool quiet() const { return outstanding_ == 0; }
   // Returns whether all acknowledgements have left.
-  bool idle() const { return acknowledging_ == 0 && !dirty_; }
+  bool idle() const { return quiet() && !dirty_; }
 
   Sums sums() const;
   // Returns whether each message of the feeds that have ended has come.
@@ -93,8 +99,8 @@ class Streams {
   std::map<uint64_t, Stream> streams_;  // by the number of the feed
   std::map<Origin, uint64_t> feeds_;    // of each connection
   std::string out_;
-  bool dirty_ = false;  // a stream is
-  uint64_t acknowledging_ = 0;
+  bool dirty_ = false;        // a stream is
+  uint64_t outstanding_ = 0;  // works
   uint64_t dropped_ = 0;
   std::string last_;
 };

@@ -268,6 +268,7 @@ def test_a_consumer_that_does_not_come_back():
     assert consumer.returncode == 0 and got == lines_of(10), (got, said)
     assert code == 5 and "10 of 100 messages acknowledged" in out, (out, err)
     assert "NOT DELIVERED: 90" in out and "Fix: " in err, (out, err)
+    assert "the consumer has ended: it has received what it was started for" in err, err
 
 
 def test_outputs_and_inputs_that_fail():
@@ -277,6 +278,9 @@ def test_outputs_and_inputs_that_fail():
     said = consumer.communicate(timeout=60)[1].decode()
     assert consumer.returncode == 1 and "not acknowledged. Fix: free some space" in said, said
     assert code == 5 and "0 of 10 messages acknowledged; NOT DELIVERED: 10" in out, (out, err)
+    # The producer says why, too.
+    assert ("the consumer has ended: --print: writing to stdout: No space left on device" in err
+            and "Fix: free some space" in err), err
     consumer = printing()
     # The consumer gets all that came before the fault, and the exit code is not 0.
     for text, words, whole in ((b"12345678abc", ["--records", "8"], b"12345678"),
