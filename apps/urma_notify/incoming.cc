@@ -18,7 +18,8 @@
 namespace urma::apps::notify {
 namespace {
 
-constexpr int read_back_at_a_time = 32;
+// While they are read, the senders' blocks wait.
+constexpr int read_back_at_a_time = 4;
 
 const char* cure_of(int reason) {
   switch (reason) {
@@ -176,14 +177,14 @@ void Incoming::put(uint64_t number, std::span<const std::byte> block) {
   }
 }
 
-bool Incoming::read_back() {
+bool Incoming::read_back(uint64_t before) {
   std::vector<std::byte> block(block_bytes);
-  for (int i = 0; i < read_back_at_a_time && read_back_ < blocks_of(bytes_); ++i, ++read_back_) {
+  for (int i = 0; i < read_back_at_a_time && read_back_ < before; ++i, ++read_back_) {
     const auto some = std::span(block).first(bytes_of_block(bytes_, read_back_));
     read(whole_ ? existing_.get() : part_.get(), read_back_, some);
     digest_.add(some);
   }
-  return read_back_ == blocks_of(bytes_);
+  return read_back_ >= before;
 }
 
 void Incoming::commit() {

@@ -64,9 +64,9 @@ class Incoming {
   void begin(uint64_t first);
   void put(uint64_t number, std::span<const std::byte> block);
 
-  // Reads a part of it back: of the complete file with this name, if there is one. Returns true
-  // when all has been read.
-  bool read_back();
+  // Reads some of its blocks back, none of them from `before` on, which may not be written yet: of
+  // the complete file with this name, if there is one. Returns true when all those have been read.
+  bool read_back(uint64_t before);
   // Returns the SHA-256 of what was read back. Called once.
   std::string digest() { return digest_.hex(); }
   // Brings the file to the disk and gives it its attributes and its name.

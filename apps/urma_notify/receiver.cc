@@ -242,17 +242,18 @@ Message Receiver::made(const Message& question) {
   return {.id = question.id, .type = "made", .body = Ask{}};
 }
 
-// Verifies files in parts, because other senders need this thread, too. Returns true if there is
-// more to do.
+// Reads the files back in parts, because senders need this thread, too: blocks of a file that is
+// being received while its sender prepares the next ones. Returns true if there is more to do.
 bool Receiver::work_on_files() {
   bool more = false;
   for (Transfer& transfer : transfers_) {
-    if (transfer.state != Transfer::State::verifying) continue;
+    const bool whole = transfer.state == Transfer::State::verifying;
+    if (!whole && transfer.state != Transfer::State::receiving) continue;
     try {
-      if (transfer.file.read_back()) {
-        finish(transfer);
-      } else {
+      if (!transfer.file.read_back(whole ? blocks_of(transfer.bytes) : transfer.next)) {
         more = true;
+      } else if (whole) {
+        finish(transfer);
       }
     } catch (const Failure& failure) {
       fail(transfer, transfer.finish_id, failure);
