@@ -12,7 +12,8 @@ namespace urma::apps::notify {
 inline constexpr uint32_t block_bytes = 256 * 1024;
 inline constexpr uint32_t slots = 8;
 
-// Precedes each block in its slot. Its numbers have the byte order of the processor.
+// Precedes each block in its slot. Its numbers have the byte order of the processor. A block that
+// lies in a hole of the file has a head alone, with 0 bytes.
 struct BlockHead {
   uint64_t number;
   uint32_t bytes;

@@ -86,6 +86,7 @@ Incoming::Incoming(int root, const Offer& offer)
     : name_(offer.name),
       attributes_(offer.attributes),
       bytes_(offer.bytes),
+      unallocated_(offer.unallocated),
       replace_(offer.replace) {
   Place place = open_place(root, name_);
   folder_ = std::move(place.folder);
@@ -159,11 +160,12 @@ void Incoming::begin(uint64_t first) {
   struct statvfs disk {};
   if (fstatvfs(part_.get(), &disk) != 0) return;
   const uint64_t room = uint64_t{disk.f_bavail} * disk.f_frsize;
-  if (room >= bytes_ - keep) return;
+  const uint64_t missing = bytes_ - keep - std::min(unallocated_, bytes_ - keep);
+  if (room >= missing) return;
   throw Failure(Exit::error,
                 fmt::format("{}: {} bytes are still to come, and the disk has room for "
                             "{}. Fix: {}",
-                            name_, bytes_ - keep, room, cure_of(ENOSPC)));
+                            name_, missing, room, cure_of(ENOSPC)));
 }
 
 void Incoming::put(uint64_t number, std::span<const std::byte> block) {
@@ -175,6 +177,12 @@ void Incoming::put(uint64_t number, std::span<const std::byte> block) {
     block = block.subspan(static_cast<size_t>(written));
     at += written;
   }
+}
+
+// `begin` has removed all that was behind the blocks that are kept.
+void Incoming::skip(uint64_t number) {
+  const uint64_t end = number * block_bytes + bytes_of_block(bytes_, number);
+  if (ftruncate(part_.get(), static_cast<off_t>(end)) != 0) throw failed("writing", errno);
 }
 
 bool Incoming::read_back(uint64_t before) {

@@ -63,6 +63,8 @@ class Incoming {
   // blocks that are still missing.
   void begin(uint64_t first);
   void put(uint64_t number, std::span<const std::byte> block);
+  // The next block is a hole, and so it becomes one in this file.
+  void skip(uint64_t number);
 
   // Reads some of its blocks back, none of them from `before` on, which may not be written yet: of
   // the complete file with this name, if there is one. Returns true when all those have been read.
@@ -86,6 +88,7 @@ class Incoming {
   const std::string name_;  // with the folders inside the receiver's
   const Attributes attributes_;
   const uint64_t bytes_;
+  const uint64_t unallocated_;
   const bool replace_;
   File folder_;
   std::string leaf_;

@@ -9,4 +9,26 @@ Wording wording() {
           .shorten = "give a shorter name with --as NAME"};
 }
 
+void to_json(nlohmann::json& out, const Offer& in) {
+  write_fields(out, "speaks, version, jetty, name, bytes, replace, attributes, unallocated",
+               in.speaks, in.version, in.jetty, in.name, in.bytes, in.replace, in.attributes,
+               in.unallocated);
+}
+
+void from_json(const nlohmann::json& in, Offer& out) {
+  read_fields(in, "speaks, version, jetty, name, bytes, replace, attributes", out.speaks,
+              out.version, out.jetty, out.name, out.bytes, out.replace, out.attributes);
+  read_optional(in, "unallocated", out.unallocated);
+}
+
+void to_json(nlohmann::json& out, const Accepted& in) {
+  write_fields(out, "transfer, have, whole, staging, holes", in.transfer, in.have, in.whole,
+               in.staging, in.holes);
+}
+
+void from_json(const nlohmann::json& in, Accepted& out) {
+  read_fields(in, "transfer, have, whole, staging", out.transfer, out.have, out.whole, out.staging);
+  read_optional(in, "holes", out.holes);
+}
+
 }  // namespace urma::apps::notify

@@ -38,8 +38,11 @@ struct Offer {
   uint64_t bytes = 0;
   bool replace = false;
   Attributes attributes{};
-  URMA_BODY(Offer, speaks, version, jetty, name, bytes, replace, attributes)
+  uint64_t unallocated = 0;  // bytes in holes, for which the receiver needs no room
 };
+// Older senders do not send `unallocated`.
+void to_json(nlohmann::json& out, const Offer& in);
+void from_json(const nlohmann::json& in, Offer& out);
 struct Folder {
   int speaks = protocol;
   std::string version;
@@ -53,8 +56,11 @@ struct Accepted {
   uint64_t have = 0;    // blocks that can be compared
   bool whole = false;   // the blocks are a complete file with its name
   std::string staging;  // a descriptor
-  URMA_BODY(Accepted, transfer, have, whole, staging)
+  bool holes = false;   // the receiver understands blocks that are holes (blocks.h)
 };
+// Older receivers do not send `holes`.
+void to_json(nlohmann::json& out, const Accepted& in);
+void from_json(const nlohmann::json& in, Accepted& out);
 struct Ask {
   uint32_t transfer = 0;
   uint64_t block = 0;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -36,6 +37,21 @@ Outgoing::Outgoing(const Item& item)
                                            "process changes it",
                                            path_));
   }
+}
+
+uint64_t Outgoing::unallocated() const {
+  constexpr uint64_t unit = 512;  // of st_blocks
+  const uint64_t stored = static_cast<uint64_t>(about_.st_blocks) * unit;
+  return bytes() - std::min(stored, bytes());
+}
+
+// File systems that know no holes report data everywhere.
+bool Outgoing::is_hole(uint64_t number) const {
+  if (unallocated() == 0) return false;
+  const auto begin = static_cast<off_t>(number * block_bytes);
+  const off_t data = lseek(file_->get(), begin, SEEK_DATA);
+  if (data < 0) return errno == ENXIO;  // no data until the end
+  return data >= begin + static_cast<off_t>(bytes_of_block(bytes(), number));
 }
 
 std::span<const std::byte> Outgoing::read(uint64_t number, std::span<std::byte> to) const {

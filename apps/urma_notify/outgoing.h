@@ -20,6 +20,10 @@ class Outgoing {
 
   Attributes attributes() const { return attributes_of(about_); }
   uint64_t bytes() const { return static_cast<uint64_t>(about_.st_size); }
+  // Returns the bytes for which the file system stores nothing.
+  uint64_t unallocated() const;
+  // Returns whether the whole block lies in a hole: it reads as zeros.
+  bool is_hole(uint64_t number) const;
   // Fills `to` with the block and returns that part of it.
   std::span<const std::byte> read(uint64_t number, std::span<std::byte> to) const;
   // Fails if the file has changed since it was opened.

@@ -111,25 +111,35 @@ void Receiver::handle_block(const Completion& arrival) {
   try {
     for (; transfer->filled[transfer->next % slots]; ++transfer->next) {
       transfer->filled[transfer->next % slots] = false;
-      const auto slot = transfer->staging.bytes().subspan(transfer->next % slots * slot_bytes);
-      BlockHead head{};
-      std::memcpy(&head, slot.data(), sizeof head);
-      const bool sized = transfer->next < blocks_of(transfer->bytes) &&
-                         head.bytes == bytes_of_block(transfer->bytes, transfer->next);
-      const auto block = slot.subspan(slot_bytes - block_bytes, sized ? head.bytes : 0);
-      if (!sized || head.number != transfer->next || head.check != check_of(block)) {
-        throw Failure(Exit::wrong_bytes,
-                      fmt::format("{}: block {} did not arrive as it was sent. Fix: report this as "
-                                  "a fault of liburma, and send it again",
-                                  transfer->name, transfer->next));
-      }
-      transfer->file.put(transfer->next, block);
+      store_next(*transfer);
       dialogue_.post(transfer->from, urma::send(std::span<const std::byte>(), transfer->back)
                                          .immediate(immediate_of(transfer->number, transfer->next))
                                          .tag(transfer->number));
     }
   } catch (const Failure& failure) {
     fail(*transfer, 0, failure);
+  }
+}
+
+// The sender owns the memory of the slot, and may be wrong or hostile.
+void Receiver::store_next(Transfer& transfer) {
+  const uint64_t number = transfer.next;
+  const auto slot = transfer.staging.bytes().subspan(number % slots * slot_bytes);
+  BlockHead head{};
+  std::memcpy(&head, slot.data(), sizeof head);
+  const bool sized = number < blocks_of(transfer.bytes) &&
+                     (head.bytes == 0 || head.bytes == bytes_of_block(transfer.bytes, number));
+  const auto block = slot.subspan(slot_bytes - block_bytes, sized ? head.bytes : 0);
+  if (!sized || head.number != number || head.check != check_of(block)) {
+    throw Failure(Exit::wrong_bytes,
+                  fmt::format("{}: block {} did not arrive as it was sent. Fix: report this as "
+                              "a fault of liburma, and send it again",
+                              transfer.name, number));
+  }
+  if (block.empty()) {
+    transfer.file.skip(number);
+  } else {
+    transfer.file.put(number, block);
   }
 }
 
@@ -232,7 +242,8 @@ Message Receiver::accepted(const Completion& arrival, const Message& question,
           .body = Accepted{.transfer = made.number,
                            .have = made.file.have(),
                            .whole = made.file.whole(),
-                           .staging = made.staging.descriptor()}};
+                           .staging = made.staging.descriptor(),
+                           .holes = true}};
 }
 
 Message Receiver::made(const Message& question) {

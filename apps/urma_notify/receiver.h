@@ -29,6 +29,7 @@ class Receiver {
  private:
   void handle(const Completion& completion);
   void handle_block(const Completion& arrival);
+  static void store_next(Transfer& transfer);
   void handle_message(const Completion& arrival, const Message& question);
   void answer(Transfer& transfer, const Message& question, uint64_t block);
   void accept(const Completion& arrival, const Message& question);

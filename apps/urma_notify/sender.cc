@@ -119,7 +119,8 @@ void Sender::offer(const Outgoing& file, const std::string& name) {
                    .name = name,
                    .bytes = file.bytes(),
                    .replace = options_.replace,
-                   .attributes = file.attributes()};
+                   .attributes = file.attributes(),
+                   .unallocated = file.unallocated()};
   // An earlier sender of this name may have died, and the receiver may not have noticed that yet.
   for (const auto until = Clock::now() + std::chrono::seconds(options_.patience_seconds);;) {
     try {
@@ -189,14 +190,15 @@ bool Sender::send_block(const Outgoing& file, uint64_t number) {
   if (slot.lent || slot.filled) return false;
   const auto place = std::span(slot.memory).subspan(slot_bytes - block_bytes);
   const auto block = file.read(number, place);
-  const BlockHead head{
-      .number = number, .bytes = static_cast<uint32_t>(block.size()), .check = check_of(block)};
-  std::memcpy(slot.memory.data(), &head, sizeof head);
   digest_.add(block);
   ++hashed_;
+  const auto sent = block.first(accepted_.holes && file.is_hole(number) ? 0 : block.size());
+  const BlockHead head{
+      .number = number, .bytes = static_cast<uint32_t>(sent.size()), .check = check_of(sent)};
+  std::memcpy(slot.memory.data(), &head, sizeof head);
   slot.lent = slot.filled = true;
   const auto bytes =
-      std::span<const std::byte>(slot.memory).first(slot_bytes - block_bytes + block.size());
+      std::span<const std::byte>(slot.memory).first(slot_bytes - block_bytes + sent.size());
   dialogue_.post(asker_.to().peer, urma::write(bytes, staging_, number % slots * slot_bytes)
                                        .to(asker_.to())
                                        .immediate(immediate_of(accepted_.transfer, number))

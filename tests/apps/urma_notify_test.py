@@ -251,8 +251,44 @@ def test_no_room():
             (folder / "other").unlink()
             code, out, err = send(small, *WAYS[0])
             assert code == 0 and "resumes at" in out, (out, err)
+            # Holes need no room.
+            os.truncate(small, 100_000_000)
+            code, out, err = send(small, *WAYS[0], "--replace", "--as", "sparse")
+            assert code == 1 and "3000000 bytes are still to come" not in err, (out, err)
+            (folder / "small").unlink()
+            code, out, err = send(small, *WAYS[0], "--as", "sparse")
+            assert code == 0, (out, err)
     finally:
         subprocess.run(["umount", folder], check=True)
+
+
+def test_holes_stay_holes():
+    """Also behind the last data, and in a resumed transfer."""
+    file = FOLDER / "sparse"
+    with open(file, "wb") as sparse:
+        for at in (0, 100 * BLOCK - 7, 200 * BLOCK):
+            sparse.seek(at)
+            sparse.write(RANDOM.randbytes(BLOCK))
+        sparse.truncate(300 * BLOCK + 5)
+    stored = file.stat().st_blocks * 512
+    if stored > 10 * BLOCK:
+        print("(skipped: this file system stores holes)")
+        return
+    (FOLDER / "all-hole").write_bytes(b"")
+    os.truncate(FOLDER / "all-hole", 3 * BLOCK + 1)
+    with Server() as server:
+        for way in WAYS:
+            code, out, err = send(file, "--replace", *way)
+            assert code == 0, (out, err)
+            code, out, err = send(FOLDER / "all-hole", "--replace", *way)
+            assert code == 0, (out, err)
+            for name, most in (("sparse", stored + 2 * BLOCK), ("all-hole", 0)):
+                assert (server.folder / name).read_bytes() == (FOLDER / name).read_bytes()
+                assert (server.folder / name).stat().st_blocks * 512 <= most, name
+        server.part("sparse").write_bytes(file.read_bytes()[:150 * BLOCK])
+        code, out, err = send(file, "--replace", *WAYS[0])
+        assert code == 0 and "resumes at 39.3 MB" in out, (out, err)
+        assert (server.folder / "sparse").read_bytes() == file.read_bytes()
 
 
 def test_names():
