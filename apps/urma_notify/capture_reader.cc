@@ -53,7 +53,10 @@ std::string_view transaction_name(std::string_view bytes) {
 
 std::vector<CapturedPacket> read_capture(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
-  const std::string all{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  return parse_capture({std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()});
+}
+
+std::vector<CapturedPacket> parse_capture(const std::string& all) {
   constexpr uint32_t enhanced_packet = 6;
   constexpr size_t head = 28, least = 32;
   std::vector<CapturedPacket> packets;

@@ -41,6 +41,8 @@ struct CapturedPacket {
 // Reads a capture that a device has written (drivers/pcap). Packets that are not IPv4 and UDP are
 // left out, and so is all from the first block on that is not whole.
 std::vector<CapturedPacket> read_capture(const std::filesystem::path& file);
+// The same for what is in such a file.
+std::vector<CapturedPacket> parse_capture(const std::string& all);
 // Names a packet for people: "Write_imm, PSN 7".
 std::string packet_name(const std::string& bytes);
 
