@@ -120,9 +120,13 @@ int value_of_enumerator(py::handle object, const char* enumeration, const char* 
 
 View::View(py::handle object, bool writable, const char* name) {
   if (PyObject_CheckBuffer(object.ptr()) == 0) {
-    refuse_type(object, name,
-                "give bytes, a bytearray, a memoryview, an array of NumPy, or a segment; "
-                "text.encode() for a str");
+    if (!Tensor::is_one(object)) {
+      refuse_type(object, name,
+                  "give bytes, a bytearray, a memoryview, an array of NumPy, a tensor, or a "
+                  "segment; text.encode() for a str");
+    }
+    tensor_ = Tensor(object, name);
+    return;
   }
   if (PyObject_GetBuffer(object.ptr(), &view_, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE) != 0) {
     std::string why = pending_text();
@@ -140,11 +144,13 @@ View& View::operator=(View&& other) noexcept {
   release();
   view_ = other.view_;
   held_ = std::exchange(other.held_, false);
+  tensor_ = std::move(other.tensor_);
   return *this;
 }
 
 void View::release() {
   if (std::exchange(held_, false)) PyBuffer_Release(&view_);
+  tensor_.release();
 }
 
 unsigned forks() { return fork_count.load(std::memory_order_relaxed); }

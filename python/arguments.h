@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "python/dlpack.h"
 #include "urma/core/result.h"
 #include "urma/core/time.h"
 
@@ -56,28 +57,32 @@ py::object enumerator(const char* enumeration, int value);
 // Returns the value of such a member.
 int value_of_enumerator(py::handle object, const char* enumeration, const char* name);
 
-// The memory of an object that supports the buffer protocol, without a copy. While this exists, the
-// object can neither be freed nor resized. Move only.
+// The memory of an object that supports the buffer protocol or DLPack, without a copy. While this
+// exists, the object can neither be freed nor resized. Move only.
 class View {
  public:
   View() = default;
   // Raises TypeError or BufferError.
   View(py::handle object, bool writable, const char* name);
-  View(View&& other) noexcept : view_(other.view_), held_(std::exchange(other.held_, false)) {}
+  View(View&& other) noexcept
+      : view_(other.view_),
+        held_(std::exchange(other.held_, false)),
+        tensor_(std::move(other.tensor_)) {}
   View& operator=(View&& other) noexcept;
   ~View() { release(); }
 
   void release();
-  explicit operator bool() const { return held_; }
+  explicit operator bool() const { return held_ || tensor_; }
   bool read_only() const { return view_.readonly != 0; }
   std::span<std::byte> bytes() const {
-    if (!held_) return {};
+    if (!held_) return tensor_.bytes();
     return {static_cast<std::byte*>(view_.buf), static_cast<size_t>(view_.len)};
   }
 
  private:
   Py_buffer view_{};
   bool held_ = false;
+  Tensor tensor_;
 };
 
 // Counts the forks that led to this process. An object whose number differs belongs to a parent.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/segment.h"
 
+#include "python/dlpack.h"
 #include "python/remote.h"
 
 namespace urma::python {
@@ -120,17 +121,29 @@ void define_remote_segment(py::module_& module) {
       });
 }
 
+using SegmentClass = py::class_<SegmentObject>;
+
+// The ways of other packages to the memory, beside the buffer protocol.
+void define_memory(SegmentClass& type) {
+  const py::none none;
+  type.def("__len__", [](const SegmentObject& self) { return self.bytes().size(); })
+      .def_property_readonly(
+          "memory", [](const py::object& self) { return py::memoryview(self); },
+          "A memoryview of the segment.")
+      .def("__dlpack__", to_dlpack, py::kw_only(), py::arg("stream") = none,
+           py::arg("max_version") = none, py::arg("dl_device") = none, py::arg("copy") = none,
+           "The segment as a tensor of uint8, without a copy.")
+      .def("__dlpack_device__", dlpack_device);
+}
+
 }  // namespace
 
 void define_segment(py::module_& module) {
   define_remote_segment(module);
-  py::class_<SegmentObject>(module, "Segment", py::custom_type_setup(support_buffers),
-                            "Memory of this process that peers may access.")
-      .def("__len__", [](const SegmentObject& self) { return self.bytes().size(); })
-      .def_property_readonly(
-          "memory", [](const py::object& self) { return py::memoryview(self); },
-          "A memoryview of the segment.")
-      .def_property_readonly("device", [](const SegmentObject& self) { return self.device(); })
+  SegmentClass type(module, "Segment", py::custom_type_setup(support_buffers),
+                    "Memory of this process that peers may access.");
+  define_memory(type);
+  type.def_property_readonly("device", [](const SegmentObject& self) { return self.device(); })
       .def_property_readonly(
           "rights",
           [](SegmentObject& self) {

@@ -28,7 +28,7 @@ NAMESPACES = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "-
               "--pid", "--fork", "--kill-child", "--mount-proc"]
 INSIDE = "URMA_TEST_ADVICE_INSIDE"
 ROOT = "URMA_TEST_ADVICE_ROOT"  # 1 if started by root, which every user is in its namespaces
-# Cures of python/ are typed in Python; its own tests demand one of each refused call.
+# Cures of python/ are typed in Python: tests/python fails if no refused call of its names one.
 NO_SOURCES = ("build", "tests", "bench", "python")
 
 

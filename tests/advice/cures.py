@@ -25,6 +25,8 @@ APART = (
     (r"drivers/dpdk/pmd\.cc", r"return refuse\(", 1),
     (r"drivers/pcap/capture_file\.cc", r"return because\(", 3),
     (r"drivers/udp/udp_socket\.cc", r'[?:] (?="\w)', None),
+    (r"python/\w+\.cc", r"\brefuse_type\(", 2),
+    (r"python/dlpack\.cc", r"\bcannot\(", 1),
     (r"urma/core/status\.cc", r"\{\s*(?=Status::)", 4),
     (r"api/device\.cc", r"return not_one_of\(", 1),
     (r"api/segment\.cc", r"return wrong\(", 2),

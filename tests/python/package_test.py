@@ -9,6 +9,7 @@ import copy
 import gc
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,9 @@ try:
     import numpy
 except ImportError:
     numpy = None
+
+
+refusals = []  # the texts of all calls that were refused
 
 
 def name(number=[0]):
@@ -53,6 +57,7 @@ class Pair(unittest.TestCase):
         with self.assertRaises(kind) as caught:
             call()
         text = str(caught.exception)
+        refusals.append(text)
         for word in ("Fix: ", *words):
             self.assertIn(word, text)
         return caught.exception
@@ -176,6 +181,7 @@ class WorksTest(Pair):
                 (TypeError, lambda: self.owner.publish("name")),
                 (TypeError, lambda: self.owner.publish("name", self.inbox)),
                 (TypeError, lambda: self.owner.publish(5, self.segment)),
+                (TypeError, lambda: self.owner.publish("name", jetty=self.segment)),
                 (TypeError, lambda: self.owner.publish("name", self.segment, eids="::1")),
                 (urma.InvalidArgument, lambda: self.owner.publish("a b", self.segment)),
                 (TypeError, lambda: self.owner.import_(5)),
@@ -184,6 +190,10 @@ class WorksTest(Pair):
                 (TypeError, lambda: urma.open(threads="served")),
                 # Names that another device imported mean nothing to this one.
                 (ValueError, lambda: self.owner.jetty().write(b"x", there)),
+                (ValueError, lambda: self.owner.jetty().send(b"x", self.target)),
+                (ValueError, lambda: jetty.write(b"x", self.segment)),
+                (ValueError, lambda: jetty.send(b"x", self.inbox)),
+                (TypeError, lambda: jetty.send(b"x", None)),
         ):
             self.fails(kind, call)
         self.assertRaises(TypeError, jetty.write)
@@ -294,6 +304,95 @@ class MemoryTest(Pair):
         self.jetty.read(back, there).wait(LIMIT)
         self.assertEqual(back[0, 5], 77)
         self.fails(BufferError, lambda: self.jetty.write(back[:, ::2], there), "contiguous")
+
+
+class Tensor:
+    """Has the memory of an array, and DLPack alone, as tensors of other libraries."""
+
+    def __init__(self, array, device=1):
+        self.array, self.device = array, device
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.device, 0
+
+
+@unittest.skipIf(numpy is None, "numpy is not installed (apt-get install python3-numpy)")
+class TensorsTest(Pair):
+    def test_segment_as_a_tensor(self):
+        self.segment.memory[:5] = b"hello"
+        shown = numpy.from_dlpack(self.segment)
+        self.assertEqual((shown.dtype, shown.shape), (numpy.uint8, (1 << 16,)))
+        self.jetty.write(b"J", self.there).wait(LIMIT)
+        self.assertEqual(shown[:5].tobytes(), b"Jello")
+        device, gone = self.segment.__dlpack_device__(), weakref.ref(self.segment)
+        self.assertEqual(device, (1, 0))
+        self.assertIsNotNone(self.segment.__dlpack__(max_version=(1, 0), dl_device=device))
+        self.segment.unregister()
+        self.segment = None
+        gc.collect()
+        self.assertEqual(shown[:5].tobytes(), b"Jello")  # the array holds the segment
+        del shown
+        gc.collect()
+        self.assertIsNone(gone())
+
+    def test_segments_that_are_no_tensors(self):
+        frozen = self.owner.register(b"frozen", rights=urma.Rights.READ)
+        self.fails(BufferError, frozen.__dlpack__, "read-only")
+        for options in ({"stream": 1}, {"dl_device": (2, 0)}, {"copy": True}):
+            self.fails(BufferError, lambda: self.segment.__dlpack__(**options))
+        owner = bytearray(64)
+        segment = self.owner.register(owner)
+        shown = numpy.from_dlpack(segment)
+        segment.unregister()
+        with self.assertRaises(BufferError):
+            owner.append(1)  # `shown` still refers to the memory
+        del shown
+        owner.append(1)
+        self.fails(BufferError, segment.__dlpack__, "unregistered")
+
+    def test_tensors_as_memory(self):
+        values = numpy.arange(24, dtype=numpy.float32).reshape(4, 6)
+        self.jetty.write(Tensor(values[1:3]), self.there, 8).wait(LIMIT)
+        self.assertEqual(bytes(self.segment.memory[8:56]), values[1:3].tobytes())
+        parts = [numpy.zeros(6, numpy.float32) for _ in range(2)]
+        self.jetty.read([Tensor(part) for part in parts], self.there, 8).wait(LIMIT)
+        self.assertTrue((numpy.stack(parts) == values[1:3]).all())
+        segment = self.owner.register(Tensor(values))
+        there = self.writer.import_(segment.descriptor).segment
+        self.jetty.write(numpy.float32(99).tobytes(), there, 4).wait(LIMIT)
+        self.assertEqual(values[0, 1], 99)
+        self.jetty.write(Tensor(values[:0]), self.there).wait(LIMIT)
+        values = values.copy()
+        gone = weakref.ref(values)
+        work = self.jetty.write(Tensor(values), self.there)
+        del values
+        work.wait(LIMIT)
+        del work
+        gc.collect()
+        self.assertIsNone(gone())
+
+    def test_tensors_that_are_refused(self):
+        values = numpy.zeros((4, 6), numpy.float32)
+        frozen = numpy.zeros(4)
+        frozen.flags.writeable = False
+        for tensor, word in ((Tensor(values[:, :2]), "contiguous"),
+                             (Tensor(values.T), "contiguous"),
+                             (Tensor(values, device=2), ".cpu()"),
+                             (Tensor(frozen), "readonly"),
+                             (Tensor(None), "NoneType"),
+                             (Tensor(values, device="gpu"), "gpu")):
+            self.fails(BufferError, lambda: self.jetty.write(tensor, self.there), word)
+            self.fails(BufferError, lambda: self.owner.register(tensor), word)
+        nothing = Tensor(values)
+        nothing.__class__ = type("Other", (Tensor,), {"__dlpack__": lambda self: 5})
+        self.fails(BufferError, lambda: self.jetty.write(nothing, self.there), "no tensor")
+        before = sys.getrefcount(values)
+        for _ in range(10):
+            self.fails(BufferError, lambda: self.jetty.write(Tensor(values.T), self.there))
+        self.assertEqual(sys.getrefcount(values), before)
 
 
 class EndsTest(Pair):
@@ -461,6 +560,23 @@ class AsyncTest(Pair):
 
         asyncio.run(main())
 
+    def test_two_loops_cannot_await_one_jetty(self):
+        async def wait():
+            await asyncio.wait_for(self.inbox.arrivals().__anext__(), LIMIT)
+
+        async def main():
+            waits = asyncio.ensure_future(wait())
+            await asyncio.sleep(0.1)  # `waits` begins
+            in_thread = threading.Thread(
+                target=self.fails, args=(RuntimeError, lambda: asyncio.run(wait()), "each loop"))
+            in_thread.start()
+            await asyncio.get_running_loop().run_in_executor(None, in_thread.join)
+            self.jetty.send(b"over", self.target)
+            await waits
+
+        asyncio.run(main())
+        self.assertTrue(any("use a Jetty for each loop" in text for text in refusals))
+
     def test_a_thread_waits_beside_a_loop(self):
         async def main():
             async def write():
@@ -510,5 +626,22 @@ class PackageTest(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
+def cures_without_a_test():
+    """Returns the cures of the sources that no refused call has named."""
+    sys.path.insert(0, str(ROOT / "tests/advice"))
+    import cures
+    missing = []
+    for path in sorted([*ROOT.glob("python/*.cc"), *ROOT.glob("python/urma/*.py")]):
+        for cure in cures.cures_in(f"python/{path.name}", path.read_text()):
+            parts = re.split(r"\{\}", cure)
+            pattern = re.compile("Fix: " + ".*".join(map(re.escape, parts)))
+            if not any(pattern.search(text) for text in refusals):
+                missing.append(f"{path.name}: {cure}")
+    return missing
+
+
 if __name__ == "__main__":
-    unittest.main()
+    tests = unittest.main(exit=False)
+    if len(sys.argv) == 1 and numpy is not None and cures_without_a_test():
+        sys.exit("No test is refused with: " + "; ".join(cures_without_a_test()))
+    sys.exit(not tests.result.wasSuccessful())
