@@ -49,6 +49,26 @@ def test_write():
     assert len((SOURCES / "write.cc").read_text().splitlines()) <= 26
 
 
+def test_one_command_starts_all_processes():
+    script = SOURCES / "run"
+    environment = {**os.environ, "EXAMPLES": str(FOLDER)}
+    last = {"write": "hello, memory", "echo": "hello", "scatter": ", 3 of all", "kv": "green",
+            "block_mover": "wrong 0, recovered 0", "replicated_log": "unknown 0",
+            "all_to_all": "wrong 0"}
+    known = subprocess.run([script], capture_output=True, text=True).stderr
+    assert known.split(":")[-1].split() == list(last), known
+    for name, words in last.items():
+        if not (FOLDER / f"example_{name}").exists():
+            assert name == "echo"  # built without Boost.Asio
+            continue
+        done = subprocess.run([script, name], capture_output=True, text=True, timeout=60,
+                              env=environment)
+        assert done.returncode == 0 and words in done.stdout, (name, done)
+    environment["EXAMPLES"] = "/nowhere"
+    done = subprocess.run([script, "kv"], capture_output=True, text=True, env=environment)
+    assert done.returncode == 1 and "Fix: cmake --build" in done.stderr, done
+
+
 def test_echo():
     if not (FOLDER / "example_echo").exists():
         print("(skipped: built without Boost.Asio)")
