@@ -48,6 +48,12 @@ class ProgramsTest(unittest.TestCase):
     def test_notify(self):
         self.assertEqual(run(sys.executable, EXAMPLES / "notify.py"), "hello\nlisteners\n")
 
+    def test_speed(self):
+        for device, kinds in (("cxl:", 4), ("udp:", 3)):
+            said = run(sys.executable, EXAMPLES / "speed.py", device, 50, PATH="/nowhere")
+            self.assertEqual(len(re.findall(r"^.* of .* [\d.e+-]+ (?:us|GB/s)", said, re.M)), kinds)
+            self.assertIn("urma_perf is not in PATH", said)
+
     @unittest.skipUnless(importlib.util.find_spec("mypy"), "no mypy (apt-get install mypy)")
     def test_mypy_accepts_hints_and_examples(self):
         with tempfile.TemporaryDirectory() as folder:
