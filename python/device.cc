@@ -229,6 +229,23 @@ void define_making(DeviceClass& type) {
            "Imports what is published under a name, or a descriptor.");
 }
 
+void define_paths(DeviceClass& type) {
+  type.def(
+          "add_path",
+          [](DeviceObject& self, const py::object& device) {
+            const std::string text = text_of(device, "device");
+            return to_string(value_of(unlocked([&] { return self.inner().add_path(text); })));
+          },
+          arg("device"), "Adds a path to a device that was opened as paths():...")
+      .def(
+          "remove_path",
+          [](DeviceObject& self, const py::object& address) {
+            const Endpoint place = value_of(parse_endpoint(text_of(address, "address")));
+            value_of(unlocked([&] { return self.inner().remove_path(place); }));
+          },
+          arg("address"), "Removes the path with this address.");
+}
+
 void define_properties(DeviceClass& type) {
   type.def_property_readonly("closed", [](const DeviceObject& self) { return self.closed(); })
       .def_property_readonly("address",
@@ -289,6 +306,7 @@ void define_values(py::module_& module) {
 void define_device(py::module_& module) {
   DeviceClass type(module, "Device", "Reaches peers over one medium.");
   define_making(type);
+  define_paths(type);
   define_properties(type);
   define_values(module);
   const py::none none;

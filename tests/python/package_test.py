@@ -395,6 +395,28 @@ class TensorsTest(Pair):
         self.assertEqual(sys.getrefcount(values), before)
 
 
+class PathsTest(unittest.TestCase):
+    def test_paths_are_added_and_removed(self):
+        # Addresses of this process, also if several copies of this run.
+        one, two, three = (f"127.{1 + os.getpid() // 250 % 250}.{1 + os.getpid() % 250}.{last}"
+                    for last in (1, 2, 3))
+        with urma.open(f"paths():udp:{one}+udp:{two}") as device:
+            both = device.addresses
+            added = device.add_path(f"udp:{three}")
+            self.assertTrue(added.startswith(three))
+            self.assertEqual(device.addresses, [*both, added])
+            device.remove_path(both[1])
+            self.assertEqual(device.addresses, [both[0], added])
+            device.remove_path(added)
+            for wrong in (added, both[0], "nonsense"):
+                with self.assertRaises(urma.InvalidArgument) as caught:
+                    device.remove_path(wrong)
+                self.assertIn("Fix: ", str(caught.exception))
+        with urma.open("cxl:") as device, self.assertRaises(urma.Error) as caught:
+            device.add_path(f"udp:{two}")
+        self.assertEqual(caught.exception.status, urma.Status.UNSUPPORTED)
+
+
 class EndsTest(Pair):
     def test_closed(self):
         work = self.jetty.write(b"x", self.there)
