@@ -38,6 +38,11 @@ class Part:
                 return self._chosen(at + 3, end)
         raise Broken(f"{self.path} has no section \"{title}\"")
 
+    def titles(self):
+        """Returns all headings."""
+        return [self.tokens[at + 1].content for at, token in enumerate(self.tokens)
+                if token.type == "heading_open"]
+
     def first(self, kind):
         """Returns the first paragraph, or the first list, with all that is in it."""
         for at, token in enumerate(self.tokens):
@@ -158,7 +163,8 @@ def overview(root, version, parser):
         ("DOCUMENTS", reading.first("bullet_list").lines()),
     ]
     return page("urma", summary_of(root), version, sections,
-                [*(f"{name}(1)" for name, _ in tools), "urma(3)", "urma-errors(7)"])
+                [*(f"{name}(1)" for name, _ in tools), "urma(3)", "urma-devices(7)",
+                 "urma-errors(7)"])
 
 
 def errors(root, version, parser, title):
@@ -180,7 +186,18 @@ def errors(root, version, parser, title):
                 ["urma_info(1)", "urma(7)", "urma(3)", "urma_Status(3)", "urma_Error(3)"])
 
 
+def devices(root, version, parser):
+    """Returns urma-devices(7)."""
+    document = Part.of_document(root, "docs/devices.md", parser)
+    title, *drivers = document.titles()
+    sections = [("DESCRIPTION", document.under(title).lines()),
+                *((name.upper(), document.under(name).lines()) for name in drivers)]
+    return page("urma-devices", title[0].lower() + title[1:], version, sections,
+                ["urma_info(1)", "urma(7)", "urma-errors(7)"])
+
+
 def overview_pages(root, version, parser, errors_title):
     """Returns the text of each page, by the name of its file."""
     return {"urma.7": overview(root, version, parser),
+            "urma-devices.7": devices(root, version, parser),
             "urma-errors.7": errors(root, version, parser, errors_title)}

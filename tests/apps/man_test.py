@@ -3,7 +3,7 @@
 """Do the man pages have exactly the options that the tools have? man_test.py ROOT TOOL...
 
 Compares the options of each page with the tool's help, and the device strings that urma_info(1)
-lists with the table of drivers that this build has.
+and docs/devices.md list with the table of drivers that this build has.
 """
 
 import json
@@ -16,6 +16,8 @@ import sys
 from running import help_of
 
 ROOT = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(ROOT / "site"))
+from devices import document  # noqa: E402
 LONG = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 SECTIONS = ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "FILES", "EXAMPLES",
             "SEE ALSO")
@@ -35,6 +37,9 @@ def check_drivers(urma_info, page):
                                        timeout=20, check=True).stdout)
     forms = list(dict.fromkeys(device["form"] for device in listed["devices"]))
     assert len(forms) >= len({device["driver"] for device in listed["devices"]}) >= 5, forms
+    assert (ROOT / "docs/devices.md").read_text(encoding="utf-8") == document(listed["devices"]), (
+        "docs/devices.md differs from the table of the drivers. Fix: "
+        f"{urma_info} --json | site/devices.py > docs/devices.md")
     wanted, has = ", ".join(forms), device_strings_of(page)
     assert has == wanted, f"urma_info.1: DEVICE is\n  {has}\nbut the drivers accept\n  {wanted}"
 

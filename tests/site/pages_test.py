@@ -217,6 +217,12 @@ def check_overviews(out):
     assert len(headings) > 10
     for heading in headings:
         assert solid(heading) in said, f"urma-errors(7) lacks: {heading}"
+    said = manual_text(out / "man7/urma-devices.7")
+    rows = re.findall(r"^\| `(\w+=)` \| .* \| (.*) \|$",
+                      (ROOT / "docs/devices.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rows) > 80
+    for option, meaning in rows:
+        assert option in said and solid(meaning) in said, f"urma-devices(7) lacks {option}"
     said = manual_text(out / "man7/urma.7")
     variables = re.findall(r"^\| `(URMA_\w+)` \|", operating, re.MULTILINE)
     tools = [path.stem for path in (ROOT / "docs/man").glob("*.1")]
