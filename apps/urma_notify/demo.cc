@@ -50,7 +50,7 @@ std::string sentence(const Event& event) {
     case Event::Kind::arrives:
       return fmt::format("it arrives at the {}: {}", to, event.text);
     default:
-      return fmt::format("a packet leaves for the {} and is LOST: {}", to, event.text);
+      return fmt::format("a packet for the {} is LOST: {}", to, event.text);
   }
 }
 
@@ -148,8 +148,7 @@ std::string summary(const Recording& recording) {
       static_cast<double>(events.back().nanoseconds - events.front().nanoseconds) / 1e6;
   const auto lost = count(Event::Kind::lost);
   return fmt::format(
-      "{} writes, {} immediates and {} completions in {:.1f} ms; {} packets left, {} "
-      "of them were lost\n",
+      "{} writes, {} immediates, {} completions in {:.1f} ms; {} packets, {} of them lost\n",
       count(Event::Kind::post), count(Event::Kind::immediate), count(Event::Kind::completion), ms,
       count(Event::Kind::leaves) + lost, lost);
 }
