@@ -46,8 +46,15 @@ class Watched:
 
     def wait_for_producers(self, number):
         """Waits until messages of so many producers have arrived."""
+        self.wait_for(f" of {number} producers")
+
+    def wait_for_silence(self):
+        """Waits until the consumer has handled all that has arrived."""
+        self.wait_for(" messages, 0 a second")
+
+    def wait_for(self, words):
         shown = ""
-        while f" of {number} producers" not in shown:
+        while words not in shown:
             assert select.select([self.terminal], [], [], 60)[0], shown
             shown += os.read(self.terminal, 4096).decode()
 
@@ -124,6 +131,7 @@ def test_ends():
     finish(killed)
     code, out, _ = end(living)
     assert code == 130 and " messages in " in out, out
+    watched.wait_for_silence()
     code, out, err = end(consumer)
     rows, sums = table(out)
     assert code == 130 and set(rows) == {1, 2} and sums["ended"] == 1, (out, err)
