@@ -96,8 +96,14 @@ Other options
   --plot FILE          draw the results as an SVG: over the size, or, with one size, the percentile
   --json-stream        print a JSON object for each result as soon as it is measured
   --csv                print a line of values for each result, below a line of names
-  --fail-if CONDITION  exit with 3 if a result meets this: a number that --json prints, one of
-                       < <= > >=, and a bound, such as 'p99_us>5'. It may be given several times
+  --fail-if CONDITION  exit with 3 if a result meets this: a name, one of < <= > >=, a number, its
+                       unit: 'p99>50us', 'bw<90Gbps', 'bw<10GB/s', 'rate<1.5M', 'wrong>0'. In
+                       quotes: a shell takes < and >. It may be given several times. The names:
+                       lat (the median), p50, p90, p99, p99.9, p99.99, max, mean, stddev: ns, us,
+                       ms or s (us); bw: bps or B/s with K, M, G, T, or Ki to Ti before it; rate
+                       (messages per second), wrong, retx, rnr, dup: K, M, G; lost, wait: in %;
+                       x_limit with --limit; and each number that --json prints for a result, in
+                       the unit of its name
   --cpu N              bind this process to processor N
   --once               server: end after the first client
   HOST                 localhost (default: this user's server on this host, in the window; with

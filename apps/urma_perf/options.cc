@@ -244,11 +244,7 @@ void choose_form(const CommandLine& line, const GivenWords& words, Options& opti
                  : words.csv         ? Form::csv
                                      : Form::table;
   for (const std::string& text : words.thresholds) {
-    const auto threshold = Threshold::read(text);
-    if (!threshold) {
-      usage(fmt::format("--fail-if: \"{}\" is invalid. Fix: give {}", text, Threshold::valid));
-    }
-    options.thresholds.push_back(*threshold);
+    options.thresholds.push_back(Threshold::read(text));
   }
 }
 
@@ -470,6 +466,29 @@ void check_group(const CommandLine& line, Options& options) {
   if (options.traffic != nullptr && !chosen) options.threads_mode = &threads_modes.back();
 }
 
+// Refuses conditions for numbers that no result of this run has.
+void check_thresholds(const Options& options) {
+  const bool several = options.bidirectional || options.traffic != nullptr;
+  const bool limited = options.limit || options.mode == Options::Mode::main_job;
+  for (const Threshold& one : options.thresholds) {
+    const std::string_view needs = one.measure().needs;
+    const bool has = needs.empty() || (needs == "--limit" && limited) ||
+                     (needs == "--rate" && options.rate) || (needs == "--pattern" && several);
+    if (!has) {
+      usage(
+          fmt::format("--fail-if {0}: only results with {1} have that. Fix: give {1}, too, or "
+                      "leave --fail-if {0} out",
+                      one.text(), needs));
+    }
+    if (one.measure().counter && several) {
+      usage(
+          fmt::format("--fail-if {}: several processes have no counters. Fix: name another "
+                      "number, or leave --pattern and --bidirectional out",
+                      one.text()));
+    }
+  }
+}
+
 void check_cases(const Options& options) {
   if (options.mode != Options::Mode::test) return;
   if (options.threads > options.jetties) {
@@ -565,6 +584,7 @@ Options parse_options(int count, char** arguments) {
   choose_mode(words, options);
   refuse_others(line, options);
   check_group(line, options);
+  check_thresholds(options);
   check_cases(options);
   if (options.bidirectional || options.traffic != nullptr) options.mode = Options::Mode::group;
   check_files(options);

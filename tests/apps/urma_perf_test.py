@@ -712,6 +712,16 @@ def test_thresholds():
     done = run(*one, "--fail-if", "p50_us>1e6", "--fail-if", "p50_us>0", "--json")
     assert done.returncode == 3 and json.loads(done.stdout)["results"], done
     assert "p50_us is " in done.stderr and "--fail-if p50_us>0" in done.stderr, done.stderr
+    done = run(*one, "--fail-if", "bw<1TB/s", "--fail-if", "lat > 5 s", "--fail-if", "x_limit>1e9",
+               "--limit")
+    assert done.returncode == 3 and done.stderr.count("bw is ") == 1, done
+    assert " TB/s, so --fail-if bw<1TB/s ends" in done.stderr, done
+    # A number that no result can have is refused before anything is measured.
+    for wrong in ("p98>5us", "x_limit>2", "rate_percent<98", "overlap_percent<90", "bw<90", "p99"):
+        done = run(*one, "--fail-if", wrong)
+        assert done.returncode == 2 and done.stdout == "" and "Fix: " in done.stderr, done
+    done = run("--self", "write_bw", "--bidirectional", "--count", "10", "--fail-if", "retx>0")
+    assert done.returncode == 2 and done.stdout == "" and "Fix: " in done.stderr, done
 
 
 def test_comparison():
