@@ -19,10 +19,15 @@ static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler")
 
 int descriptor = -1;
 
-void count_signal(int) {
-  if (signals.fetch_add(1) > 0 || at_once.load() > 0) _exit(static_cast<int>(Exit::interrupted));
+// Called by the signal handler, too.
+void wake_sleepers() {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(descriptor, &one, sizeof one);
+}
+
+void count_signal(int) {
+  if (signals.fetch_add(1) > 0 || at_once.load() > 0) _exit(static_cast<int>(Exit::interrupted));
+  wake_sleepers();
 }
 
 }  // namespace
@@ -45,6 +50,11 @@ EndsAtOnce::EndsAtOnce() {
 EndsAtOnce::~EndsAtOnce() { at_once.fetch_sub(1); }
 
 int interrupt_descriptor() { return descriptor; }
+
+void interrupt() {
+  signals.fetch_add(1);
+  wake_sleepers();
+}
 
 bool interrupted() { return signals.load(std::memory_order_relaxed) > 0; }
 

@@ -7,6 +7,8 @@ namespace urma::apps {
 // ends the process immediately.
 void handle_signals();
 bool interrupted();
+// Asks for the same as the first Ctrl-C. Any thread may call it.
+void interrupt();
 
 // While an object of this class exists, Ctrl-C ends the process immediately. For calls that cannot
 // be interrupted, before the program has done anything that it must report or undo.

@@ -20,6 +20,12 @@ Service service_of(const Options& options) {
   return service;
 }
 
+// A round ends at its time, or at its number of messages.
+std::string length_of_round(const Schedule& schedule) {
+  return schedule.round_count == UINT64_MAX ? fmt::format("{:.3f} s", seconds(schedule.round_time))
+                                            : fmt::format("{} messages", schedule.round_count);
+}
+
 }  // namespace
 
 Client::Client(const Options& options, const std::string& device, const std::string& host,
@@ -46,10 +52,10 @@ Result Client::run(const Case& what, const Schedule& schedule) {
   Schedule mine = schedule;
   mine.processors = processors_;
   if (options_.verbose) {
-    print_error(fmt::format("{} {}: depth {}, {} Jetties, {} threads, {}, {} rounds of {:.3f} s",
+    print_error(fmt::format("{} {}: depth {}, Jetties {}, threads {}, {}, {} round{} of {}",
                             what.test->name, size_text(what.bytes), what.depth, what.jetties,
                             mine.threads, mine.threads_mode->name, mine.rounds,
-                            seconds(mine.round_time)));
+                            mine.rounds == 1 ? "" : "s", length_of_round(mine)));
   }
   Result result = measure(what, mine);
   result.device = device_text_;
@@ -64,34 +70,33 @@ Result Client::run(const Case& what, const Schedule& schedule) {
                             size_text(result.past_caches_from)));
   }
   for (const Round& round : result.rounds) {
-    print_error(fmt::format(
-        "  {:.3f} s: {} messages, {:.0f}/s, p50 {:.2f} us, limit {:.4g}, x {:.2f}, "
-        "wait {:.1f} %{}",
-        round.seconds, round.messages, round.messages_per_second, round.p50_us, round.limit,
-        round.times_limit, round.waited_percent, round.discarded ? ", discarded" : ""));
+    const std::string limit =
+        round.limit == 0 ? ""
+                         : fmt::format(", limit {:.4g}, x {:.2f}", round.limit, round.times_limit);
+    print_error(fmt::format("  {:.3f} s: {} messages, {:.0f}/s, p50 {:.2f} us{}, wait {:.1f} %{}",
+                            round.seconds, round.messages, round.messages_per_second, round.p50_us,
+                            limit, round.waited_percent, round.discarded ? ", discarded" : ""));
   }
   return result;
 }
 
 Result Client::measure(const Case& what, Schedule& schedule) {
-  Live live(options_.form == Options::Form::table, what, device_text_, schedule,
-            [this] { return news(); });
-  schedule.progress = live.progress();
+  Live live({.form = Live::form_for(options_),
+             .what = what,
+             .device = device_text_,
+             .schedule = schedule,
+             .counters = [this] {
+               const auto all = device_.stats();
+               return all ? std::optional(*all) : std::nullopt;
+             }});
+  if (schedule.progress == nullptr) schedule.progress = live.progress();
   CaseRun run(link_, device_, what, schedule);
   if (what.test->lane && !run.mapped()) {
     usage(lane_without_mapping(*what.test, why_not_mapped(what)));
   }
-  return run.run();
-}
-
-// Returns the lost paths and channels of the device, as a part of the live line.
-std::string Client::news() {
-  const auto all = device_.stats();
-  if (!all) return "";
-  const uint64_t paths = all->paths_lost - std::min(all->paths_back, all->paths_lost);
-  std::string text = paths > 0 ? fmt::format(", {} path{} lost", paths, paths == 1 ? "" : "s") : "";
-  if (all->channels_lost > 0) text += fmt::format(", channel lost {} times", all->channels_lost);
-  return text;
+  Result result = run.run();
+  live.end();
+  return result;
 }
 
 Schedule schedule_for(const Options& options) {

@@ -27,7 +27,6 @@ class Client {
  private:
   std::string why_not_mapped(const Case& what) const;
   Result measure(const Case& what, Schedule& schedule);
-  std::string news();
 
   const Options& options_;
   std::string device_text_;

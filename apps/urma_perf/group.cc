@@ -2,13 +2,18 @@
 #include "apps/urma_perf/group.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <map>
 #include <memory>
 
+#include "apps/common/devices.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/output.h"
+#include "apps/urma_perf/live.h"
 #include "apps/urma_perf/machine.h"
 #include "apps/urma_perf/output.h"
 #include "apps/urma_perf/self.h"
@@ -17,11 +22,39 @@
 namespace urma::apps::perf {
 namespace {
 
+// The progress of all senders together, which they inherit.
+class SharedProgress {
+ public:
+  SharedProgress()
+      : at_(mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                 0)) {
+    if (at_ == MAP_FAILED) {
+      throw Failure(Exit::error, fmt::format("starting senders: memory that they share: {}. Fix: "
+                                             "end some processes",
+                                             std::strerror(errno)));
+    }
+    progress_ = new (at_) Progress;
+  }
+  ~SharedProgress() { munmap(at_, sizeof(Progress)); }
+  SharedProgress(const SharedProgress&) = delete;
+
+  Progress* get() { return progress_; }
+
+ private:
+  void* at_;
+  Progress* progress_ = nullptr;
+};
+
 // The processes of one measurement, from their start to their results.
 class Group {
  public:
   Group(const Options& options, std::vector<Flow> flows, uint32_t processes)
-      : options_(options), flows_(std::move(flows)), processes_(processes) {}
+      : options_(options),
+        device_(!options.device.empty() ? options.device
+                : options.self          ? std::string(default_device)
+                                        : device_towards(options.host)),
+        flows_(std::move(flows)),
+        processes_(processes) {}
 
   // Returns the sum of all flows, with each of them; nothing at Ctrl-C.
   std::optional<Result> measure(const Case& what) {
@@ -30,7 +63,21 @@ class Group {
     for (const auto& sender : senders_) {
       if (!sender->await_ready()) return failed(*sender);
     }
+    Schedule schedule = schedule_for(options_);
+    schedule.threads *= static_cast<uint32_t>(flows_.size());
+    Live live({.form = Live::form_for(options_),
+               .what = what,
+               .device = device_,
+               .schedule = schedule,
+               .progress = progress_.get()});
     for (const auto& sender : senders_) sender->start();
+    std::optional<Result> sum = results(what);
+    live.end();
+    return sum;
+  }
+
+ private:
+  std::optional<Result> results(const Case& what) {
     Result sum;
     sum.what = what;
     sum.traffic = options_.traffic != nullptr ? options_.traffic->name : "bidirectional";
@@ -45,7 +92,6 @@ class Group {
     return sum;
   }
 
- private:
   // Gives processors to the next process, in turn.
   int next_processor() {
     // Threads of one process need several processors.
@@ -70,14 +116,17 @@ class Group {
   }
 
   void start_senders(const Case& what) {
-    const std::string device =
-        options_.self && options_.device.empty() ? std::string(default_device) : options_.device;
+    const bool shown = Live::form_for(options_) != Live::Form::none;
     for (const Flow& flow : flows_) {
       Case each = what;
       each.test = flow.test;
       senders_.push_back(std::make_unique<Sender>(
-          options_, device, options_.self ? servers_[server_of(flow)]->at() : options_.host, each,
-          options_.self ? next_processor() : -1));
+          options_,
+          Sender::Place{.device = device_,
+                        .host = options_.self ? servers_[server_of(flow)]->at() : options_.host,
+                        .processor = options_.self ? next_processor() : -1,
+                        .progress = shown ? progress_.get() : nullptr},
+          each));
     }
   }
 
@@ -93,10 +142,12 @@ class Group {
   }
 
   const Options& options_;
+  const std::string device_;
   const std::vector<Flow> flows_;
   const uint32_t processes_;
   const std::vector<int> processors_ = processors();
   size_t next_processor_ = 0;
+  SharedProgress progress_;
   std::map<uint32_t, std::unique_ptr<ChildServer>> servers_;
   std::vector<std::unique_ptr<Sender>> senders_;  // destroyed first
 };

@@ -94,7 +94,8 @@ Other options
   --hist FILE          write all latencies of the only result as an HdrHistogram, three digits, in
                        the percentile format (.hgrm) that its plotters read; in microseconds
   --plot FILE          draw the results as an SVG: over the size, or, with one size, the percentile
-  --json-stream        print a JSON object for each result as soon as it is measured
+  --json-stream        print a JSON object for each result as soon as it is measured ("type" is
+                       "result"), and before it one for each second ("interval"), at once
   --csv                print a line of values for each result, below a line of names
   --fail-if CONDITION  exit with 3 if a result meets this: a name, one of < <= > >=, a number, its
                        unit: 'p99>50us', 'bw<90Gbps', 'bw<10GB/s', 'rate<1.5M', 'wrong>0'. In
@@ -113,7 +114,8 @@ Other options
                        its server
   --short              with --self: only the main measurement's ten rows that say most
   --wide               all columns; otherwise as many as fit into the terminal, or 80 characters
-  -v, --verbose        print what was chosen, and each round
+  -v, --verbose        print what was chosen and why, what was not, and each round
+  -q, --quiet          print no progress
   --version
 
 Beside the tests
@@ -220,7 +222,8 @@ What is checked when
 
 Tests
 {}
-On a terminal a line shows the progress of a case once a second, and is erased at its end.
+Once a second a line shows the progress of a case. On a terminal it is erased at the end; otherwise
+it is a new line on stderr each time. --quiet, --json and --csv leave it out.
 
 Exit codes
   0 ok   1 error   2 usage   4 wrong bytes

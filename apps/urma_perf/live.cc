@@ -6,6 +6,9 @@
 
 #include <algorithm>
 
+#include "apps/common/interrupt.h"
+#include "apps/common/output.h"
+#include "apps/urma_perf/json_output.h"
 #include "apps/urma_perf/machine.h"
 #include "apps/urma_perf/table.h"
 
@@ -19,20 +22,37 @@ int find_terminal() {
   return -1;
 }
 
-}  // namespace
-
-Live::Live(bool shown, const Case& what, const std::string& device, const Schedule& schedule,
-           std::function<std::string()> news)
-    : terminal_(shown ? find_terminal() : -1),
-      what_(what),
-      device_(device),
-      schedule_(schedule),
-      news_(std::move(news)) {
-  if (terminal_ >= 0) thread_ = std::thread([this] { run(); });
+// Returns the lost paths and channels of a device, as a part of the line.
+std::string losses(const Statistics& all) {
+  const uint64_t paths = all.paths_lost - std::min(all.paths_back, all.paths_lost);
+  std::string text = paths > 0 ? fmt::format(", {} path{} lost", paths, paths == 1 ? "" : "s") : "";
+  if (all.channels_lost > 0) text += fmt::format(", channel lost {} times", all.channels_lost);
+  return text;
 }
 
-Live::~Live() {
-  if (terminal_ < 0) return;
+}  // namespace
+
+Live::Form Live::form_for(const Options& options) {
+  if (options.form == Options::Form::json_stream) return Form::objects;
+  if (options.form != Options::Form::table || options.quiet) return Form::none;
+  return find_terminal() >= 0 ? Form::line : Form::lines;
+}
+
+Live::Live(const About& about)
+    : form_(about.form),
+      terminal_(find_terminal()),
+      what_(about.what),
+      device_(about.device),
+      schedule_(about.schedule),
+      counters_(about.counters),
+      progress_(about.progress != nullptr ? about.progress : &own_) {
+  if (form_ != Form::none) thread_ = std::thread([this] { run(); });
+}
+
+Live::~Live() { join(); }
+
+void Live::join() {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard held(mutex_);
     over_ = true;
@@ -41,20 +61,57 @@ Live::~Live() {
   thread_.join();
 }
 
+void Live::end() {
+  join();
+  if (failed_) std::rethrow_exception(failed_);
+}
+
 void Live::run() {
   unpin();  // this thread must not use the processors of the measurement
+  const auto counters = [&] { return counters_ ? counters_() : std::nullopt; };
   const int64_t begin = now();
+  int64_t last = begin;
   uint64_t messages = 0;
   int64_t time = 0;
+  std::optional<Statistics> before = counters();
   std::unique_lock held(mutex_);
   while (!changed_.wait_for(held, std::chrono::seconds(1), [this] { return over_; })) {
-    const uint64_t all = progress_.messages.load(std::memory_order_relaxed);
-    const int64_t all_time = progress_.time.load(std::memory_order_relaxed);
-    show(line(all - messages, all_time - time, now() - begin) + news_());
+    const int64_t at = now();
+    const uint64_t all = progress_->messages.load(std::memory_order_relaxed);
+    const int64_t all_time = progress_->time.load(std::memory_order_relaxed);
+    std::optional<Statistics> after = counters();
+    show({.since = at - begin,
+          .length = at - last,
+          .messages = all - messages,
+          .time = all_time - time,
+          .before = before,
+          .after = after});
+    last = at;
     messages = all;
     time = all_time;
+    before = std::move(after);
   }
-  show("");
+  if (form_ == Form::line) show_line("");
+}
+
+void Live::show(const Interval& interval) {
+  switch (form_) {
+    case Form::line:
+      return show_line(line(interval));
+    case Form::lines:
+      return print_error(line(interval));
+    case Form::objects:
+      try {
+        if (!failed_) print(object(interval).dump() + "\n", "an interval");
+      } catch (const Failure&) {
+        // The reader has ended, or a disk is full: measuring on would be of no use.
+        failed_ = std::current_exception();
+        interrupt();
+      }
+      return;
+    case Form::none:
+      return;
+  }
 }
 
 // Returns "row 5 of 30, 14 s left: ", if there are several rows and they end at a time.
@@ -67,17 +124,45 @@ std::string Live::place(int64_t since) const {
   return left > longest ? row + ": " : fmt::format("{}, {:.0f} s left: ", row, left);
 }
 
-// Describes the part of the last second in which the limit did not run.
-std::string Live::line(uint64_t messages, int64_t time, int64_t since) const {
-  std::string text = fmt::format("{}{} {} {}: {:.0f} s", place(since), what_.test->name, device_,
-                                 size_text(what_.bytes), seconds(since));
-  if (messages == 0 || time <= 0) return text;
-  const double rate = static_cast<double>(messages) / seconds(time) * schedule_.threads;
-  return text + fmt::format(", {} msg/s, {} GB/s", rate_text(rate),
-                            three_digits(rate * static_cast<double>(what_.bytes) / 1e9));
+// Returns the messages per second in the part of the interval in which the loops ran: the limit and
+// the comparison of memory do not count.
+double Live::rate(const Interval& interval) const {
+  if (interval.messages == 0 || interval.time <= 0) return 0;
+  return static_cast<double>(interval.messages) / seconds(interval.time) * schedule_.threads;
 }
 
-void Live::show(const std::string& text) const {
+std::string Live::line(const Interval& interval) const {
+  std::string text = fmt::format("{}{} {} {}: {:.0f} s", place(interval.since), what_.test->name,
+                                 device_, size_text(what_.bytes), seconds(interval.since));
+  if (const double rate = this->rate(interval); rate > 0) {
+    text += fmt::format(", {} msg/s, {} GB/s", rate_text(rate),
+                        three_digits(rate * static_cast<double>(what_.bytes) / 1e9));
+  }
+  return interval.after ? text + losses(*interval.after) : text;
+}
+
+nlohmann::json Live::object(const Interval& interval) const {
+  const double rate = this->rate(interval);
+  nlohmann::json out = {{"schema", json_schema},
+                        {"type", "interval"},
+                        {"test", what_.test->name},
+                        {"device", device_},
+                        {"size_bytes", what_.bytes},
+                        {"elapsed_seconds", seconds(interval.since)},
+                        {"interval_seconds", seconds(interval.length)},
+                        {"measured_seconds", seconds(interval.time) / schedule_.threads},
+                        {"messages", interval.messages},
+                        {"messages_per_second", rate},
+                        {"bytes_per_second", rate * static_cast<double>(what_.bytes)},
+                        {"counters", nlohmann::json::object()}};
+  if (!interval.before || !interval.after) return out;
+  for (const auto& [name, value] : difference(*interval.after, *interval.before)) {
+    if (value != 0) out["counters"]["client_" + name] = value;
+  }
+  return out;
+}
+
+void Live::show_line(const std::string& text) const {
   const std::string whole = "\r\033[K" + text;
   // If the terminal is gone, the measurement continues.
   (void)!::write(terminal_, whole.data(), whole.size());

@@ -107,6 +107,7 @@ void add_options(CommandLine& line, Options& options, GivenWords& words) {
   line.flag("--short", options.brief);
   line.text("file", words.file);
   line.flag("-v,--verbose", options.verbose);
+  line.flag("-q,--quiet", options.quiet);
   line.flag("--once", options.once);
   line.value("--cpu", options.cpu, WholeNumber{0, 1023});
   line.value("--report-to", options.report_to, WholeNumber{0, 1023});

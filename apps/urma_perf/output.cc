@@ -124,6 +124,7 @@ void Output::print_row(const Result& result, const json& fields) {
     case Options::Form::json_stream: {
       json line = fields;
       line["schema"] = json_schema;
+      line["type"] = "result";
       return print(line.dump() + "\n", "the result");
     }
     case Options::Form::json:

@@ -101,9 +101,7 @@ void wait_for_others(int channel, Link& link) {
 
 }  // namespace
 
-Sender::Sender(const Options& options, const std::string& device, const std::string& host,
-               const Case& what, int processor)
-    : what_(what) {
+Sender::Sender(const Options& options, const Place& place, const Case& what) : what_(what) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw Failure(Exit::error,
@@ -118,7 +116,7 @@ Sender::Sender(const Options& options, const std::string& device, const std::str
     close(ends[0]);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
-    measure(options, device, host, what, processor, ends[1]);
+    measure(options, place, what, ends[1]);
   }
   const int why = errno;
   close(ends[1]);
@@ -138,15 +136,15 @@ Sender::~Sender() {
 }
 
 // Ends the process without destroying what it has of its parent.
-void Sender::measure(const Options& options, const std::string& device, const std::string& host,
-                     const Case& what, int processor, int parent) {
+void Sender::measure(const Options& options, const Place& place, const Case& what, int parent) {
   Options mine = options;
-  mine.form = Options::Form::json;  // no live line
+  mine.form = Options::Form::json;  // the parent shows the progress
   mine.test = what.test;
   const int exit = run_program("urma_perf", [&] {
-    if (processor >= 0) pin(processor);
-    Client client(mine, device, host, {});
+    if (place.processor >= 0) pin(place.processor);
+    Client client(mine, place.device, place.host, {});
     Schedule schedule = schedule_for(mine);
+    schedule.progress = place.progress;
     schedule.before_rounds = [parent](Link& link) { wait_for_others(parent, link); };
     const Result result = client.run(what, schedule);
     return write_all(parent, message_of(result).dump()) ? Exit::ok : Exit::error;

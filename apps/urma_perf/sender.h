@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apps/urma_perf/options.h"
+#include "apps/urma_perf/progress.h"
 #include "apps/urma_perf/result.h"
 
 namespace urma::apps::perf {
@@ -15,10 +16,14 @@ namespace urma::apps::perf {
 // thread. It sets up its case, waits until all senders are ready, and measures one round.
 class Sender {
  public:
-  // `device`: as of a Client. `host`: of its server. `processor`: where it runs; negative:
-  // anywhere.
-  Sender(const Options& options, const std::string& device, const std::string& host,
-         const Case& what, int processor);
+  // Where a sender runs, and with which server.
+  struct Place {
+    const std::string& device;  // as of a Client
+    const std::string& host;
+    int processor = -1;            // negative means anywhere
+    Progress* progress = nullptr;  // in memory that the process shares
+  };
+  Sender(const Options& options, const Place& place, const Case& what);
   // Kills the process if it still runs.
   ~Sender();
   Sender(const Sender&) = delete;
@@ -34,8 +39,8 @@ class Sender {
   int exit_code() const { return exit_code_; }
 
  private:
-  [[noreturn]] void measure(const Options& options, const std::string& device,
-                            const std::string& host, const Case& what, int processor, int parent);
+  [[noreturn]] void measure(const Options& options, const Place& place, const Case& what,
+                            int parent);
 
   pid_t process_ = -1;
   int channel_ = -1;  // to the process

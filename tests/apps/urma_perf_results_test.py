@@ -11,7 +11,7 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
-from running import await_line, finish, kill, run_tests, start
+from running import await_line, end, finish, kill, run_tests, start
 
 PROGRAM = sys.argv[1]
 
@@ -109,6 +109,60 @@ def test_drawings():
         assert os.listdir(folder) == ["out.svg"]
 
 
+def test_intervals():
+    """--json-stream prints an object each second at once, so a run that is killed leaves them."""
+    client = start(PROGRAM, "--self", "write_lat", "--device", "udp:", "--seconds", "60",
+                   "--json-stream")
+    lines = [json.loads(client.stdout.readline()) for _ in range(3)]
+    kill(client)
+    before = 0
+    for line in lines:
+        assert (line["type"], line["schema"]) == ("interval", "urma_perf/1"), line
+        assert (line["test"], line["device"], line["size_bytes"]) == ("write_lat", "udp:", 64), line
+        assert line["elapsed_seconds"] > before and line["interval_seconds"] >= 1, line
+        before = line["elapsed_seconds"]
+        rate = line["messages_per_second"]
+        assert abs(line["bytes_per_second"] - 64 * rate) <= 1e-9 * rate, line
+        assert abs(rate * line["measured_seconds"] - line["messages"]) <= 1e-6 * rate + 1e-6, line
+    works = [line["counters"].get("client_works", 0) for line in lines]
+    assert sum(line["messages"] for line in lines) > 0 and sum(works) > 0, lines
+    # The result ends the stream of its size, and Ctrl-C does not leave it out.
+    client = start(PROGRAM, "--self", "write_lat", "--size", "8", "--seconds", "60", "--rounds",
+                   "600", "--json-stream")
+    first = client.stdout.readline()
+    code, out, err = end(client)
+    types = [json.loads(line)["type"] for line in [first, *out.splitlines()]]
+    assert code == 130 and err == "", (code, err)
+    assert types[-1] == "result" and set(types[:-1]) == {"interval"}, types
+
+
+def test_intervals_that_cannot_be_printed():
+    """The run ends with the first one, however long it was to measure."""
+    for target in ("/dev/full", None):
+        with open("/dev/full", "w") as full:
+            client = start(PROGRAM, "--self", "write_lat", "--seconds", "100", "--json-stream",
+                           stdout=full if target else subprocess.PIPE)
+        if not target:
+            client.stdout.close()
+        assert client.wait(timeout=60) == 1
+        err = client.stderr.read()
+        client.stderr.close()
+        assert "Fix: " in err and "an interval" in err, err
+
+
+def test_progress_without_a_terminal():
+    """Plain lines on stderr, only with the table; -q leaves them out."""
+    one = ("--self", "write_lat", "--seconds", "1.1", "--rounds", "1")
+    done = run(*one)
+    lines = done.stderr.splitlines()
+    assert lines and all(line.startswith("write_lat cxl: 64: ") for line in lines), done
+    assert " msg/s, " in done.stderr and "\x1b" not in done.stderr, done
+    done = run("--self", "send_bw", "--pattern", "incast", "--processes", "3", "--seconds", "1.8")
+    assert done.stderr.startswith("send_bw cxl: 64K: 1 s"), done
+    for quiet in ("-q", "--csv"):
+        assert run(*one, quiet).stderr == "", quiet
+
+
 def test_files_that_cannot_be_written():
     for option in ("--hist", "--plot"):
         for path in ("/nonexistent/x", "/dev/full"):
@@ -147,10 +201,16 @@ def test_schema():
         done = run(*arguments, "--json")
         assert done.returncode == 0, (arguments, done)
         check("run", done.stdout)
-    for line in run("--self", "write_lat", "--size", "8,64", *short,
-                    "--json-stream").stdout.splitlines():
-        assert "schema" in json.loads(line), line
-        check("result", line)
+    for arguments in (("--self", "write_lat", "--size", "8,64", *short),
+                      ("--self", "write_lat", "--device", "fault(loss=5%,seed=7):udp:", "--seconds",
+                       "1.5"),
+                      ("--self", "write_bw", "--bidirectional", "--seconds", "1.5")):
+        types = []
+        for line in run(*arguments, "--json-stream").stdout.splitlines():
+            types.append(json.loads(line)["type"])
+            check(types[-1], line)
+        assert types.count("result") == (1 if "1.5" in arguments else 2), types
+        assert ("interval" in types) == ("1.5" in arguments), types
     check("registration", run("reg", "--self", "--size", "4K", "--seconds", "0.05",
                               "--json").stdout)
     check("selftest", run("--selftest", "--device", "cxl:", "--json").stdout)
