@@ -62,10 +62,20 @@ std::string device_routed_to(const Endpoint& where) {
 
 }  // namespace
 
-std::optional<std::string> chosen_device() {
-  const Configuration chosen = must(configuration(), "settings");
+std::optional<Setting> chosen_device_setting() {
+  const Result<Configuration> read = configuration();
+  // A file that does not exist is not a peer that does not.
+  if (read.status() == Status::not_found) {
+    throw Failure(Exit::error, "settings: " + read.error().message);
+  }
+  const Configuration chosen = must(read, "settings");
   const Setting& device = chosen.settings.front();
-  return device.origin == Origin::by_default ? std::nullopt : std::optional(device.value);
+  return device.origin == Origin::by_default ? std::nullopt : std::optional(device);
+}
+
+std::optional<std::string> chosen_device() {
+  const auto setting = chosen_device_setting();
+  return setting ? std::optional(setting->value) : std::nullopt;
 }
 
 std::string device_towards(const std::string& host) {

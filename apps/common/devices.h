@@ -14,6 +14,9 @@ namespace urma::apps {
 // Failure if one of these is invalid.
 std::optional<std::string> chosen_device();
 
+// The same with its origin: `source` is the variable, or FILE:LINE.
+std::optional<Setting> chosen_device_setting();
+
 // Returns the device that the user chose, or else the device string with which a client reaches the
 // server at `host`: the window for "localhost" and for addresses in a window; otherwise the address
 // from which this host talks to `host`. For an address of this host it has any free port

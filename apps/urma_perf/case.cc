@@ -173,6 +173,20 @@ std::string lane_without_mapping(const Test& test, std::string_view why) {
       test.name, why);
 }
 
+std::string parameters_text(const Case& what) {
+  std::string text = fmt::format("{} {}: depth {}, Jetties {}", what.test->name,
+                                 size_text(what.bytes), what.depth, what.jetties);
+  if (what.signal_every > 1) text += fmt::format(", one completion for {}", what.signal_every);
+  if (what.ordering.order != &named_orders.front()) {
+    text += fmt::format(", order {}", what.ordering.order->name);
+  }
+  if (what.ordering.mode != &named_modes.front()) {
+    text += fmt::format(", mode {}", what.ordering.mode->name);
+  }
+  if (!what.verify) text += ", bytes not checked";
+  return text;
+}
+
 std::string objection(const Case& what) {
   for (const auto objection_to :
        {objection_to_size, objection_to_lane, objection_to_mode, objection_to_depth,

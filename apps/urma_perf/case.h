@@ -49,6 +49,9 @@ uint32_t calls_per_group(const Case& what);
 // Returns why a lane cannot be measured if the other side's memory is not mapped, for this reason.
 std::string lane_without_mapping(const Test& test, std::string_view why);
 
+// Returns the parameters of a case in a line, for the users of both sides.
+std::string parameters_text(const Case& what);
+
 // Returns why a case is not valid, as a text for people; empty if it is valid. Both sides check
 // this, because a server does not rely on its clients.
 std::string objection(const Case& what);

@@ -36,8 +36,11 @@ std::vector<PathUse> used(const std::vector<Path>& begin, const std::vector<Path
 // immediates may wait.
 uint32_t completions_for(const Case& what) { return what.test->ping_pong() ? 256 : 2 * what.depth; }
 
+// Waits are counted for a little longer than rounds, so in a short round they may be longer than
+// it.
 double percent(int64_t part, int64_t whole) {
-  return 100 * static_cast<double>(part) / static_cast<double>(std::max<int64_t>(whole, 1));
+  return 100 * std::min(1.0, static_cast<double>(part) /
+                                 static_cast<double>(std::max<int64_t>(whole, 1)));
 }
 
 }  // namespace

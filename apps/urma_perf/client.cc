@@ -52,8 +52,7 @@ Result Client::run(const Case& what, const Schedule& schedule) {
   Schedule mine = schedule;
   mine.processors = processors_;
   if (options_.verbose) {
-    print_error(fmt::format("{} {}: depth {}, Jetties {}, threads {}, {}, {} round{} of {}",
-                            what.test->name, size_text(what.bytes), what.depth, what.jetties,
+    print_error(fmt::format("{}, threads {}, {}, {} round{} of {}", parameters_text(what),
                             mine.threads, mine.threads_mode->name, mine.rounds,
                             mine.rounds == 1 ? "" : "s", length_of_round(mine)));
   }

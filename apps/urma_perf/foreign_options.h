@@ -5,7 +5,8 @@
 
 namespace urma::apps::perf {
 
-// An option of perftest or iperf3, and what a user of urma_perf types in its place.
+// An option of another tool, such as perftest or iperf3, and what a user of urma_perf types in its
+// place.
 struct ForeignOption {
   std::string_view name;
   std::string_view instead;
@@ -44,8 +45,9 @@ inline constexpr ForeignOption foreign_options[] = {
     {"-U", "give --hist FILE"},
     {"--report-histogram", "give --hist FILE"},
     {"--report-unsorted", "give --hist FILE"},
-    {"-i", "leave it out: the progress is a line each second"},
-    {"--interval", "leave it out: the progress is a line each second"},
+    {"-i", "leave it out: the progress is a line each second, or an object with --json-stream"},
+    {"--interval",
+     "leave it out: the progress is a line each second, or an object with --json-stream"},
     {"-I", "leave it out: small messages are inline anyway"},
     {"--inline_size", "leave it out: small messages are inline anyway"},
     {"-J", "give --json"},
@@ -75,7 +77,6 @@ inline constexpr ForeignOption foreign_options[] = {
     {"-R", "run read_bw in place of write_bw"},
     {"--reverse", "run read_bw in place of write_bw"},
     {"--run_infinitely", "give --seconds 3600"},
-    {"-s", "give --size BYTES, or run urma_perf server"},
     {"-t", "give --seconds S, or --depth D"},
     {"--tx-depth", "give --depth D"},
     {"-u", "give --device udp:"},
@@ -88,6 +89,26 @@ inline constexpr ForeignOption foreign_options[] = {
     {"-x", "write the address into the device string: --device udp:ADDRESS"},
     {"--gid-index", "write the address into the device string: --device udp:ADDRESS"},
     {"--one-off", "run urma_perf server --once"},
+    {"--loss", "write it into the device string: --device 'fault(loss=5%):udp:'"},
+    {"--dup", "write it into the device string: --device 'fault(dup=1%):udp:'"},
+    {"--reorder", "write it into the device string: --device 'fault(reorder=1%):udp:'"},
+    {"--corrupt", "write it into the device string: --device 'fault(corrupt=1%):udp:'"},
+    {"--delay", "write it into the device string: --device 'fault(delay=100us):udp:'"},
+    {"--jitter", "write it into the device string: --device 'fault(jitter=100us):udp:'"},
+    {"--blackhole-after",
+     "write it into the device string: --device 'fault(hole_after=2s,hole_for=1s):udp:'"},
+    {"--pcap",
+     "write it into the device string: --device 'pcap(file=x.pcapng):udp:' (with --self also "
+     "--peer-device udp:)"},
+    {"--driver", "give --device STRING"},
+    {"--verify", "leave it out: all bytes are checked, unless --no-verify is given"},
+    {"--check_consistency", "leave it out: all bytes are checked, unless --no-verify is given"},
+    {"--data_validation", "leave it out: all bytes are checked, unless --no-verify is given"},
+    {"--compare", "run urma_perf compare A.json B.json"},
+    {"--dont_xchg_versions", "leave it out: both sides compare their versions first"},
+    {"--get-server-output", "leave it out: a result is of both sides, and --json has all counters"},
+    {"--limit_bw", "give --fail-if 'bw<90Gbps'"},
+    {"--limit_msgrate", "give --fail-if 'rate<2M'"},
 };
 
 }  // namespace urma::apps::perf

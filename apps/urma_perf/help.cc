@@ -51,7 +51,10 @@ Other options
                        default in an application (Threads::automatic); the default for a device
                        string with engines=
   --served             the device's own thread, asleep when idle; measuring threads sleep, too
-  --device STRING      with --self: the device of both sides
+  --loopback           another name of --self
+  -s, --server         another name of server
+  --device STRING      with --self: the device of both sides. Without it: what URMA_DEVICE or
+                       the configuration file names, if they do: urma_info --config
   --retransmit MODE    how this side sends lost packets again (sel-rack); with --self: both sides;
                        for a server: how it sends its answers again
   --cc NAME            this side's congestion control (aimd); with --self: both sides'. Those that

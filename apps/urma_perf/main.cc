@@ -6,8 +6,10 @@
 #include <optional>
 
 #include "apps/common/interrupt.h"
+#include "apps/common/output.h"
 #include "apps/common/program.h"
 #include "apps/urma_perf/budget.h"
+#include "apps/urma_perf/choice.h"
 #include "apps/urma_perf/client.h"
 #include "apps/urma_perf/comparison.h"
 #include "apps/urma_perf/group.h"
@@ -50,7 +52,20 @@ Exit run_there(const Options& options) {
   return output.finish();
 }
 
+// The device is said if the command line does not show it, and with --verbose why it was chosen.
+void say_device(const Options& options) {
+  using Mode = Options::Mode;
+  const bool named_elsewhere = !options.device_from.empty() && options.device_from != "--device";
+  const bool measures = options.self || options.mode == Mode::test ||
+                        options.mode == Mode::main_job || options.mode == Mode::group;
+  if (options.quiet || !measures || (!options.verbose && !named_elsewhere)) return;
+  for (const std::string& line : explain_device(options)) {
+    print_error(options.verbose ? line : "urma_perf: " + line);
+  }
+}
+
 Exit run(const Options& options) {
+  say_device(options);
   switch (options.mode) {
     case Options::Mode::help:
       fmt::print("{}", help());

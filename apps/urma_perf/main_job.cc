@@ -8,6 +8,8 @@
 #include <span>
 
 #include "apps/common/interrupt.h"
+#include "apps/common/output.h"
+#include "apps/urma_perf/choice.h"
 #include "apps/urma_perf/devices.h"
 #include "apps/urma_perf/machine.h"
 #include "apps/urma_perf/self.h"
@@ -258,6 +260,11 @@ void run_self(const Options& options, const std::vector<SelfRun>& runs,
               const std::function<void(const Client&, Result&&)>& tell,
               const std::function<void(const SelfRun&, const Failure&)>& failed) {
   const SelfProcessors each = divide_processors();
+  if (options.verbose) {
+    print_error(fmt::format("processors: of the client {}, of the server {}",
+                            processor_text(each.client.empty() ? -1 : each.client.front()),
+                            processor_text(each.server)));
+  }
   std::vector<Result> limits;
   Position position = before_all(runs);
   const auto run_one = [&](const SelfRun& run) {

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "apps/common/command_line.h"
+#include "apps/common/devices.h"
 #include "apps/common/failure.h"
 #include "apps/common/near_names.h"
 #include "apps/common/servers.h"
@@ -36,6 +37,7 @@ struct GivenWords {
   bool budget = false;
   bool selftest = false;
   bool ping = false;
+  bool server = false;  // --server, in place of the word
 };
 
 // The value of --jetties. With --budget it may be much larger.
@@ -71,7 +73,8 @@ void add_options(CommandLine& line, Options& options, GivenWords& words) {
   line.text("what", words.what);
   line.offer("what", commands());
   line.text("host", words.host);
-  line.flag("--self", options.self);
+  line.flag("--self,--loopback", options.self);
+  line.flag("-s,--server", words.server);
   line.value("--size", options.sizes, ListOf{Bytes{max_write_bytes}});
   line.flag("--sweep", options.sweep);
   line.value("--seconds", options.seconds, Seconds{0.01, 3600});
@@ -184,6 +187,35 @@ bool choose_mode_by_option(const GivenWords& words, Options& options) {
   return true;
 }
 
+// Returns the first word that is a number, as after an option of perftest that has no value here.
+std::string number_among(const GivenWords& words) {
+  for (const std::string* const word : {&words.what, &words.host, &words.file}) {
+    const bool digits = !word->empty() && word->find_first_not_of("0123456789") == word->npos;
+    if (digits) return *word;
+  }
+  return {};
+}
+
+// --server is the word server. Refuses values of perftest's options of the same letter.
+void choose_server(const CommandLine& line, GivenWords& words) {
+  const std::string number = number_among(words);
+  if (line.given("--server") && !number.empty()) {
+    usage(fmt::format("-s starts a server, and takes no size. Fix: give --size {}", number));
+  }
+  if (line.given("--quiet") && !number.empty()) {
+    usage(
+        fmt::format("-q prints no progress, and takes no number. Fix: give --jetties {}", number));
+  }
+  if (!words.server) return;
+  if (!words.what.empty() && words.what != "server") {
+    usage(
+        fmt::format("--server takes no test and no host (\"{}\"). Fix: run urma_perf --server, and "
+                    "on the other machine urma_perf TEST HOST",
+                    words.what));
+  }
+  words.what = "server";
+}
+
 void choose_mode(const GivenWords& words, Options& options) {
   using Mode = Options::Mode;
   const std::string& what = words.what;
@@ -235,6 +267,19 @@ void choose_mode(const GivenWords& words, Options& options) {
                     options.host));
   }
   if (!options.self && options.host.empty()) options.host = "localhost";
+}
+
+// With --self the device is the one that the user has chosen for `open`, unless an option names it.
+void choose_device(const CommandLine& line, const GivenWords& words, Options& options) {
+  if (line.given("--device")) {
+    options.device_from = "--device";
+    return;
+  }
+  if (words.budget || words.selftest || words.what == "compare") return;
+  const auto chosen = chosen_device_setting();
+  if (!chosen) return;
+  options.device_from = chosen->source;
+  if (options.self) options.device = chosen->value;
 }
 
 void choose_form(const CommandLine& line, const GivenWords& words, Options& options) {
@@ -579,6 +624,8 @@ Options parse_options(int count, char** arguments) {
                                              : Options::Mode::help;
     return options;
   }
+  choose_server(line, words);
+  choose_device(line, words, options);
   choose_threads(line, words, options);
   options.verify = !words.no_verify;
   choose_form(line, words, options);

@@ -46,7 +46,8 @@ struct Options {
   uint32_t jetties = 1;           // over which each side spreads the works
   uint32_t threads = 1;           // that post works, on this side
   const ThreadsMode* threads_mode = &threads_modes.front();  // which threads run passes
-  std::string device;  // empty if the user named none: then the program chooses
+  std::string device;       // empty if the user named none: then the program chooses
+  std::string device_from;  // its origin: --device, URMA_DEVICE or FILE:LINE; or empty
   const NamedRetransmission* retransmit = nullptr;  // null means the device's default
   std::string congestion;                           // by name; empty means the device's default
   std::string peer_device;                          // with --self; empty means the same as `device`

@@ -23,6 +23,15 @@ constexpr uint32_t completion_entries = 1 << 18;
 constexpr Duration idle_wait = std::chrono::milliseconds(100);
 constexpr uint32_t look_around_every = 4096;
 
+// Returns the address in the line that describes a Jetty: "urma1 at=10.0.0.5:4792 eid=...".
+std::string address_in(const std::string& jetty) {
+  constexpr std::string_view before = " at=";
+  const size_t at = jetty.find(before);
+  if (at == jetty.npos) return printable(jetty);
+  const size_t begin = at + before.size();
+  return printable(jetty.substr(begin, jetty.find(' ', begin) - begin));
+}
+
 }  // namespace
 
 Dialogue::Options Server::dialogue_options(Jfc& completions) {
@@ -39,6 +48,7 @@ Server::Server(const Options& options, const std::string& device, std::atomic<bo
     : options_(options),
       device_text_(device),
       over_(over),
+      says_clients_(options.verbose || (!options.report_to && isatty(STDERR_FILENO) == 1)),
       device_(captures_.watch(open_device(device, {*options.threads_mode, options.retransmit,
                                                    options.congestion, options.profile}))),
       engine_threads_(device_, completion_entries, options.threads_mode->polls,
@@ -142,6 +152,10 @@ void Server::handle_message(const Session::Client& from, const Message& question
     Message reply;
     try {
       reply = session->answer(question);
+      if (says_clients_ && question.type == "setup") {
+        print_error(fmt::format("client {}: {}", session->number(),
+                                parameters_text(body_of<Setup>(question).what)));
+      }
     } catch (const Failure& failure) {
       reply = failed_message(question.id, {failure.exit(), failure.what()});
     }
@@ -181,8 +195,10 @@ Message Server::welcome(const Session::Client& from, const Message& question) {
   const auto hello = body_of<Hello>(question);
   sessions_.push_back(std::make_unique<Session>(++clients_, device_, engine_threads_.queues(),
                                                 options_.threads_mode->alone, from, hello));
-  if (options_.verbose)
-    print_error(fmt::format("client {} (liburma {}): {}", clients_, version, hello.jetty));
+  if (says_clients_) {
+    print_error(fmt::format("client {} (liburma {}): {}", clients_, version,
+                            options_.verbose ? hello.jetty : address_in(hello.jetty)));
+  }
   return {.id = question.id,
           .type = "welcome",
           .body = Welcome{.version = library_version(), .device = device_.description()}};
@@ -206,7 +222,7 @@ void Server::look_after_clients() {
     }
   }
   std::erase_if(sessions_, [&](const auto& session) {
-    if (session->over() && options_.verbose) {
+    if (session->over() && says_clients_) {
       print_error(fmt::format("client {} is gone", session->number()));
     }
     return session->over();

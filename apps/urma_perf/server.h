@@ -50,6 +50,7 @@ class Server {
   const Options& options_;
   const std::string device_text_;
   std::atomic<bool>& over_;
+  const bool says_clients_;                      // with --verbose, or to a person at a terminal
   apps::Captures captures_{"urma_perf server"};  // destroyed after the device
   Device device_;
   std::vector<std::unique_ptr<Session>> sessions_;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Tests what the environment and the configuration file set:
-configuration_test.py URMA_INFO URMA_STAT URMA_FEED"""
+configuration_test.py URMA_INFO URMA_STAT URMA_FEED URMA_PERF"""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ import tempfile
 
 from running import run_tests
 
-INFO, STAT, FEED = sys.argv[1:4]
+INFO, STAT, FEED, PERF = sys.argv[1:5]
 OURS = ("URMA_DEVICE", "URMA_LOG", "URMA_CONFIG", "XDG_CONFIG_HOME", "HOME")
 STRANGER = 64125  # a user that does not exist
 
@@ -124,6 +124,38 @@ def test_the_log_is_written_to_stderr():
     assert "liburma: info: udp:: opened: " in done.stderr and done.stderr.endswith(": closed\n")
     for level in ("off", "error", "warning", "warn"):
         assert run("udp:", URMA_LOG=level).stderr == "", level
+
+
+def measured(*command, **how):
+    """Returns the devices that urma_perf --self has measured, and what it said."""
+    done = run("--self", *command, "--json", program=PERF, **how)
+    assert done.returncode == 0, done
+    return {one["device"] for one in json.loads(done.stdout)["results"]}, done.stderr
+
+
+def test_a_measurement_in_one_program_uses_the_chosen_device():
+    """urma_perf --self opens it as urma::open() would, and says so."""
+    one = ("write_lat", "--count", "20", "--rounds", "1")
+    with home() as (folder, path):
+        assert measured(*one, home=folder) == ({"cxl:"}, "")
+        path.write_text("device = udp:127.0.0.3:0\n")
+        said = f"urma_perf: device: udp:127.0.0.3:0, from {path}:1\n"
+        assert measured(*one, home=folder) == ({"udp:127.0.0.3:0"}, said)
+        chosen = {"home": folder, "URMA_DEVICE": "udp:"}
+        said = "urma_perf: device: udp:, from URMA_DEVICE\n"
+        assert measured(*one, **chosen) == ({"udp:"}, said)
+        assert measured(*one, "-q", **chosen) == ({"udp:"}, "")
+        assert measured(*one, "--device", "cxl:", **chosen) == ({"cxl:"}, "")
+        assert measured("write_bw", "--bidirectional", "--count", "20", **chosen)[1] == said
+        done = run("reg", "--self", "--size", "4K", "--seconds", "0.05", program=PERF, **chosen)
+        assert done.returncode == 0 and done.stdout.startswith("udp:, us: "), done
+        # The device counts where options depend on it.
+        done = run("--self", "lane_write_lat", program=PERF, **chosen)
+        assert done.returncode == 2 and "udp: maps no memory of peers" in done.stderr, done
+        done = run("--self", *one, program=PERF, home=folder, URMA_DEVICE="upd:")
+        assert done.returncode == 2 and "upd:, from URMA_DEVICE" in done.stderr, done
+        done = run("--self", *one, program=PERF, home=folder, URMA_CONFIG="/nonexistent")
+        assert done.returncode == 1 and done.stdout == "" and "Fix: " in done.stderr, done
 
 
 def test_a_privileged_program_reads_no_environment():

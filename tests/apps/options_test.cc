@@ -91,6 +91,40 @@ TEST_CASE("an option of perftest or iperf3 is refused with what to type instead"
   CHECK(fix({"--qqqqqqqqq"}) == "see urma_perf --help");
 }
 
+TEST_CASE("an impairment of another tool is answered with a device string that exists") {
+  for (const ForeignOption& one : foreign_options) {
+    const size_t at = one.instead.find("--device '");
+    if (at == one.instead.npos) continue;
+    INFO(one.instead);
+    const size_t begin = at + std::string_view("--device '").size();
+    const std::string device(one.instead.substr(begin, one.instead.rfind('\'') - begin));
+    CHECK_FALSE(device.empty());
+    // The driver and its options are checked before the file of a capture is made.
+    if (device.starts_with("pcap")) continue;
+    CHECK(urma::open(device).ok());
+  }
+}
+
+TEST_CASE("--server and --loopback are other names of server and --self") {
+  for (const char* option : {"-s", "--server"}) {
+    CHECK(parse({option}).mode == Options::Mode::server);
+    CHECK(parse({option, "--device", "udp:", "-v"}).verbose);
+  }
+  CHECK(parse({"--loopback", "write_bw"}).self);
+  CHECK(parse({"--loopback"}).mode == Options::Mode::main_job);
+  CHECK(parse({"--self", "-q"}).quiet);
+  const auto fix = [](std::vector<std::string> words) {
+    const std::string why = refusal(std::move(words));
+    return why.substr(std::min(why.find("Fix: "), why.size()));
+  };
+  // perftest has numbers behind these.
+  CHECK(fix({"--self", "write_bw", "-q", "4"}) == "Fix: give --jetties 4");
+  CHECK(fix({"write_bw", "-q", "4", "localhost"}) == "Fix: give --jetties 4");
+  CHECK(fix({"--self", "write_bw", "-s", "64"}) == "Fix: give --size 64");
+  CHECK(fix({"-s", "write_bw"}).starts_with("Fix: run urma_perf --server, and on"));
+  CHECK(fix({"-s", "--self"}).starts_with("Fix: run urma_perf server"));
+}
+
 TEST_CASE("a sweep is a list of sizes, up to the largest message of the test") {
   const std::vector<Case> writes = parse({"--self", "write_bw", "--sweep"}).cases();
   REQUIRE(writes.size() == 20);

@@ -3,6 +3,7 @@
 """Tests urma_perf as people and scripts use it: urma_perf_test.py PATH_TO_URMA_PERF"""
 
 import csv
+import fcntl
 import io
 import json
 import os
@@ -559,6 +560,62 @@ def test_ctrl_c_prints_what_there_is():
             whole = json.load(file)
         assert whole["environment"]["interrupted"] and len(whole["results"]) == 1
         assert os.listdir(folder) == ["out.json"]
+
+
+def test_second_ctrl_c():
+    """The first one prints what there is, and the second one ends a program that is still busy with
+    that: here with a reader that does not read."""
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(writer, b"x" * 4096)
+    client = subprocess.Popen([PROGRAM, "--self", "write_lat", "--seconds", "60", "--rounds", "600",
+                               "--json"], stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    time.sleep(1)
+    client.send_signal(signal.SIGINT)
+    try:
+        client.wait(timeout=2)
+        raise AssertionError("it has printed into a full pipe")
+    except subprocess.TimeoutExpired:
+        client.send_signal(signal.SIGINT)
+    assert client.wait(timeout=10) == 130
+    os.close(reader)
+    client.stderr.close()
+
+
+def test_what_was_chosen():
+    """--verbose says which device is used and why, which others are not, and the parameters."""
+    one = ("write_bw", "--count", "100", "--rounds", "1", "-v")
+    done = run("--self", *one)
+    assert done.returncode == 0, done
+    for text in ("device: cxl:, memory that both processes share, because ", "\nnot udp:, which ",
+                 "\nnot dpdk: and verbs:, which ", "\nprocessors: of the client ",
+                 "\nwrite_bw 64K: depth 64, Jetties 1, threads 1, inlined, 1 round of 100 ",
+                 "\nclient 1: write_bw 64K: depth 64, Jetties 1\n"):
+        assert text in done.stderr, (text, done.stderr)
+    server, at = start_server("--device", "udp:127.0.0.1:0")
+    try:
+        done = run(*one[:1], at, *one[1:])
+        assert f"device: udp:127.0.0.1:0, because {at} is an address of this host" in done.stderr
+        assert "\nnot cxl:, which reaches only processes of this host: leave" in done.stderr, done
+        done = run(*one[:1], at, *one[1:], "--device", "udp:")
+        assert "device: udp:, from --device\n" in done.stderr, done
+    finally:
+        stop(server)
+
+
+def test_a_server_names_its_clients_on_a_terminal():
+    ours, theirs = pty.openpty()
+    server = subprocess.Popen(command("server", "--device", "udp:127.0.0.1:0", "--once"),
+                              stdout=subprocess.PIPE, stderr=theirs, text=True)
+    os.close(theirs)
+    at = server.stdout.readline().split(" at ")[1].split(";")[0]
+    results("write_bw", at, "--count", "100", "--order", "so")
+    assert server.wait(timeout=20) == 0
+    shown = shown_on(ours).decode()
+    assert "client 1 (liburma " in shown and "): 127.0.0.1:" in shown, shown
+    assert "client 1: write_bw 64K: depth 64, Jetties 1, order so" in shown, shown
+    assert "client 1 is gone" in shown, shown
 
 
 def test_errors_have_codes_and_cures():
