@@ -19,6 +19,7 @@
 
 #include "apps/common/failure.h"
 #include "apps/common/interrupt.h"
+#include "apps/common/output.h"
 #include "apps/urma_perf/clock.h"
 #include "apps/urma_perf/result.h"
 
@@ -67,7 +68,7 @@ bool reads_take_memory() {
 // Prints one line for each figure, and returns whether its bound holds.
 class BoundsReport {
  public:
-  void header(std::string_view text) { fmt::print("{}\n", text); }
+  void header(std::string_view text) { print(fmt::format("{}\n", text)); }
   void at_most(std::string_view what, double is, double bound, std::string_view unit) {
     line(what, is, bound, unit, "at most", is <= bound);
   }
@@ -75,16 +76,18 @@ class BoundsReport {
     line(what, is, bound, unit, "at least", is >= bound);
   }
   void note(std::string_view what, double is, std::string_view unit) {
-    fmt::print("  {:<52} {:>9.2f} {}\n", what, is, unit);
+    print(fmt::format("  {:<52} {:>9.2f} {}\n", what, is, unit));
   }
-  void part(double bytes, std::string_view what) { fmt::print("    {:8.0f} B  {}\n", bytes, what); }
+  void part(double bytes, std::string_view what) {
+    print(fmt::format("    {:8.0f} B  {}\n", bytes, what));
+  }
   Exit exit() const { return missed_ ? Exit::threshold : Exit::ok; }
 
  private:
   void line(std::string_view what, double is, double bound, std::string_view unit,
             std::string_view which, bool holds) {
-    fmt::print("  {:<52} {:>9.2f} {:<5} {} {:g}{}\n", what, is, unit, which, bound,
-               holds ? "" : "   MISSED");
+    print(fmt::format("  {:<52} {:>9.2f} {:<5} {} {:g}{}\n", what, is, unit, which, bound,
+                      holds ? "" : "   MISSED"));
     std::fflush(stdout);
     missed_ = missed_ || !holds;
   }
@@ -200,10 +203,11 @@ void measure_posts(BoundsReport& report, Device& device, std::vector<Jetty>& jet
     drain(hot, burst);
     to_random.push_back(post_to_some(round * burst));
   }
-  fmt::print("  {:<52} {:>9.2f} ns\n", "a post to a Jetty that is hot", median(to_hot));
+  print(fmt::format("  {:<52} {:>9.2f} ns\n", "a post to a Jetty that is hot", median(to_hot)));
   const double more = median(to_random) - median(to_hot);
-  fmt::print("  {:<52} {:>9.2f} ns\n", "one random line that another one names, without liburma",
-             random_line_ns(many));
+  print(fmt::format("  {:<52} {:>9.2f} ns\n",
+                    "one random line that another one names, without liburma",
+                    random_line_ns(many)));
   report.at_most("more, to a random one of all those in use", more, gate ? 60 : more, "ns");
 }
 
@@ -231,7 +235,8 @@ void measure_jetties(BoundsReport& report, uint32_t count, bool gate) {
   measure_posts(report, device, jetties, gate);
   const int64_t ending = now();
   jetties.clear();
-  fmt::print("  {:<52} {:>9.2f} M\n", "ended, in a second", 1000 / nanoseconds_each(ending, count));
+  print(fmt::format("  {:<52} {:>9.2f} M\n", "ended, in a second",
+                    1000 / nanoseconds_each(ending, count)));
 }
 
 // ---- peers

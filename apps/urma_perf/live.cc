@@ -136,7 +136,7 @@ std::string Live::line(const Interval& interval) const {
                                  device_, size_text(what_.bytes), seconds(interval.since));
   if (const double rate = this->rate(interval); rate > 0) {
     text += fmt::format(", {} msg/s, {} GB/s", rate_text(rate),
-                        three_digits(rate * static_cast<double>(what_.bytes) / 1e9));
+                        short_number(rate * static_cast<double>(what_.bytes) / 1e9));
   }
   return interval.after ? text + losses(*interval.after) : text;
 }

@@ -68,13 +68,13 @@ Exit run(const Options& options) {
   say_device(options);
   switch (options.mode) {
     case Options::Mode::help:
-      fmt::print("{}", help());
+      print(help());
       return Exit::ok;
     case Options::Mode::help_all:
-      fmt::print("{}", help_all());
+      print(help_all());
       return Exit::ok;
     case Options::Mode::version:
-      fmt::print("urma_perf {}, protocol {}\n", library_version(), protocol);
+      print(fmt::format("urma_perf {}, protocol {}\n", library_version(), protocol));
       return Exit::ok;
     case Options::Mode::budget:
       return budget(options);

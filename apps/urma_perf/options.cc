@@ -196,6 +196,26 @@ std::string number_among(const GivenWords& words) {
   return {};
 }
 
+// A variable of a shell that is not set would otherwise choose a default, or leave a file out.
+void refuse_empty(const CommandLine& line, const GivenWords& words, const Options& options) {
+  const std::pair<const char*, const std::string*> texts[] = {
+      {"what", &words.what},
+      {"host", &words.host},
+      {"file", &words.file},
+      {"--device", &options.device},
+      {"--peer-device", &options.peer_device},
+      {"--cc", &options.congestion},
+      {"--json-file", &options.json_file},
+      {"--hist", &options.histogram_file},
+      {"--plot", &options.plot_file}};
+  for (const auto& [name, text] : texts) {
+    if (!line.given(name) || !text->empty()) continue;
+    const bool option = *name == '-';
+    usage(fmt::format("{}: an empty text is invalid. Fix: give a value, or leave {} out",
+                      option ? name : "a test, host or file", option ? name : "the quotes"));
+  }
+}
+
 // --server is the word server. Refuses values of perftest's options of the same letter.
 void choose_server(const CommandLine& line, GivenWords& words) {
   const std::string number = number_among(words);
@@ -624,6 +644,7 @@ Options parse_options(int count, char** arguments) {
                                              : Options::Mode::help;
     return options;
   }
+  refuse_empty(line, words, options);
   choose_server(line, words);
   choose_device(line, words, options);
   choose_threads(line, words, options);

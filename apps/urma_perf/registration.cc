@@ -186,10 +186,10 @@ std::string cell(const Histogram& took) {
 }
 
 void print_row(const Row& row, bool churn) {
-  fmt::print("{:<7} {:>10}", row.memory, row.bytes);
-  for (const Histogram& took : row.took) fmt::print("  {:>16}", cell(took));
-  if (churn) fmt::print("  {:>9} {:>9} {:>10}", row.works, row.refused, row.not_fenced);
-  fmt::print("\n");
+  std::string line = fmt::format("{:<7} {:>10}", row.memory, row.bytes);
+  for (const Histogram& took : row.took) line += fmt::format("  {:>16}", cell(took));
+  if (churn) line += fmt::format("  {:>9} {:>9} {:>10}", row.works, row.refused, row.not_fenced);
+  print(line + '\n');
 }
 
 nlohmann::json to_json(const Row& row) {
@@ -238,10 +238,13 @@ Exit measure_registration(const Options& options) {
   nlohmann::json results = nlohmann::json::array();
   const bool json = options.form == Options::Form::json;
   if (!json) {
-    fmt::print("{}, us: median / 99 %\n{:<7} {:>10}", text, "memory", "bytes");
-    for (const char* name : names) fmt::print("  {:>16}", name);
-    if (options.churn > 0) fmt::print("  {:>9} {:>9} {:>10}", "writes/s", "refused", "not fenced");
-    fmt::print("\n");
+    std::string header =
+        fmt::format("{}, us: median / 99 %\n{:<7} {:>10}", text, "memory", "bytes");
+    for (const char* name : names) header += fmt::format("  {:>16}", name);
+    if (options.churn > 0) {
+      header += fmt::format("  {:>9} {:>9} {:>10}", "writes/s", "refused", "not fenced");
+    }
+    print(header + '\n');
   }
   for (const bool of_the_window : {false, true}) {
     if (of_the_window && !mapped) continue;

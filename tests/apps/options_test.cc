@@ -125,6 +125,17 @@ TEST_CASE("--server and --loopback are other names of server and --self") {
   CHECK(fix({"-s", "--self"}).starts_with("Fix: run urma_perf server"));
 }
 
+TEST_CASE("an empty text is refused wherever a text is expected") {
+  for (const char* option : {"--device", "--peer-device", "--cc", "--json-file", "--hist", "--plot",
+                             "--fail-if", "--size", "--rate", "--pattern"}) {
+    INFO(option);
+    CHECK(refusal({"--self", "write_lat", option, ""}).find("Fix: ") != std::string::npos);
+  }
+  CHECK(refusal({"write_lat", ""}).find("Fix: give a value, or leave the quotes out") !=
+        std::string::npos);
+  CHECK(refusal({""}).find("Fix: ") != std::string::npos);
+}
+
 TEST_CASE("a sweep is a list of sizes, up to the largest message of the test") {
   const std::vector<Case> writes = parse({"--self", "write_bw", "--sweep"}).cases();
   REQUIRE(writes.size() == 20);

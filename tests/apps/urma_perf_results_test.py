@@ -169,8 +169,28 @@ def test_files_that_cannot_be_written():
             done = run("--self", "write_lat", "--count", "10", option, path)
             assert done.returncode == 1 and f"{option} {path}" in done.stderr, done
             assert "Fix: " in done.stderr, done
+    for path in ("/proc/x", ".", "/dev/null/x", "", "/" + 300 * "x"):
+        for option in ("--json-file", "--hist", "--plot"):
+            done = run("--self", "write_lat", "--count", "10", option, path)
+            assert done.returncode == (1 if path else 2) and done.stdout == "", done
+            assert f"{option}" in done.stderr and "Fix: " in done.stderr, done
     # The path is tried before anything is measured.
     assert run("--self", "write_lat", "--plot", "/nonexistent/x").stdout == ""
+
+
+def test_output_that_cannot_be_printed():
+    """No part of a result passes for all of it, in no form and in no mode."""
+    one = ("--self", "write_lat", "--count", "10", "--rounds", "1")
+    reg = ("reg", "--self", "--size", "4K", "--seconds", "0.05")
+    for words in (one, (*one, "--json"), (*one, "--csv"), (*one, "--json-stream"),
+                  ("--self", "write_bw", "--bidirectional", "--count", "10"), reg,
+                  (*reg, "--json"), ("--selftest", "--device", "cxl:"),
+                  ("--budget", "--jetties", "256"), ("--help",), ("--help-all",), ("--version",)):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, *words], stdout=full, stderr=subprocess.PIPE,
+                                  text=True, timeout=60)
+        assert done.returncode == 1, (words, done)
+        assert "writing " in done.stderr and "Fix: free some space" in done.stderr, (words, done)
 
 
 def test_schema():
