@@ -34,7 +34,10 @@ std::vector<Flow> all_to_all(uint32_t processes, const Test& test) {
 const std::array<Traffic, 3> all_traffic = {
     Traffic{"one_to_one", one_to_one}, {"incast", incast}, {"all_to_all", all_to_all}};
 
-std::vector<Flow> both_directions() {
+bool moves_both_ways(const Test& test) { return test.name == "write_bw" || test.name == "read_bw"; }
+
+std::vector<Flow> both_directions(const Test& test) {
+  if (!moves_both_ways(test)) return {{0, 1, &test}, {1, 0, &test}};
   return {{0, 1, find_test("write_bw")}, {1, 0, find_test("read_bw")}};
 }
 

@@ -31,8 +31,11 @@ inline constexpr uint32_t most_flows = 256;
 // the first one. all_to_all: each sends to each other one.
 extern const std::array<Traffic, 3> all_traffic;
 
-// Returns the flows of --bidirectional: process 0, the client, writes and reads process 1.
-std::vector<Flow> both_directions();
+// Returns whether a client alone moves data in both directions: it writes and reads.
+bool moves_both_ways(const Test& test);
+// Returns the flows of --bidirectional. Of writes and reads both are of process 0, the client,
+// which writes to process 1 and reads from it. Of another test each process has one, and a server.
+std::vector<Flow> both_directions(const Test& test);
 
 // Returns why a number of processes is not valid for a pattern; empty if it is.
 std::string objection(const Traffic& traffic, uint32_t processes);

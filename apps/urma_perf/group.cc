@@ -85,6 +85,10 @@ class Group {
     sum.threads_mode = options_.threads_mode->name;
     sum.rate = options_.rate.value_or(0) * static_cast<double>(flows_.size());
     for (size_t i = 0; i < senders_.size(); ++i) {
+      while (!senders_[i]->await_result()) {
+        if (!interrupted()) continue;
+        for (const auto& sender : senders_) sender->interrupt();
+      }
       const auto one = senders_[i]->result();
       if (!one) return failed(*senders_[i]);
       sum.add_flow(flows_[i], *one);
@@ -110,9 +114,10 @@ class Group {
     }
   }
 
-  // The server of a flow: its target; of the reads of --bidirectional its source.
+  // The server of a flow: its target; of the reads of a client that writes, too, its source.
   uint32_t server_of(const Flow& flow) const {
-    return options_.traffic == nullptr ? std::max(flow.from, flow.to) : flow.to;
+    const bool by_client = options_.traffic == nullptr && moves_both_ways(*flow.test);
+    return by_client ? std::max(flow.from, flow.to) : flow.to;
   }
 
   void start_senders(const Case& what) {
@@ -195,7 +200,7 @@ Exit measure_group(const Options& options) {
       if (interrupted()) break;
       Group group(options,
                   options.traffic != nullptr ? options.traffic->flows(processes, *what.test)
-                                             : both_directions(),
+                                             : both_directions(*what.test),
                   processes);
       const auto sum = group.measure(what);
       if (!sum) break;

@@ -66,7 +66,8 @@ Other options
                        is due, and not when an earlier one has completed: latencies count from then,
                        so that they show a queue. For _bw tests, write_lat, read_lat, atomic_lat
   --bidirectional      write_bw, read_bw: the client writes and reads at the same time, in a process
-                       for each; the row is the sum, the lines below it each direction
+                       for each; the row is the sum, the lines below it each direction. Another
+                       test needs --self: two processes measure each other (--served unless chosen)
   --pattern P          with --self: several processes at the same time. one_to_one: each of the
                        first half sends to one of the second; incast: all to the first; all_to_all.
                        Each flow has a process that sends, each target one that receives (--served

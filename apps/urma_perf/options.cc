@@ -510,13 +510,13 @@ void check_group(const CommandLine& line, Options& options) {
                     "Fix: leave {} out",
                     *other, *other));
   }
-  const std::string_view test = options.test->name;
-  if (options.bidirectional && test != "write_bw" && test != "read_bw") {
+  const bool by_client = moves_both_ways(*options.test);
+  if (options.bidirectional && !by_client && !options.self) {
     usage(
-        fmt::format("--bidirectional: the client writes and reads at the same time, which {} "
-                    "does not. Fix: run write_bw; or --self with --pattern all_to_all "
-                    "--processes 2",
-                    test));
+        fmt::format("--bidirectional: a server sends only answers, so {0} in both directions needs "
+                    "processes that run here. Fix: run write_bw, or urma_perf --self {0} "
+                    "--bidirectional",
+                    options.test->name));
   }
   if (options.traffic != nullptr && !options.self) {
     usage("--pattern starts all its processes here. Fix: give --self, and no host");
@@ -529,7 +529,8 @@ void check_group(const CommandLine& line, Options& options) {
   options.rounds = 1;
   // More processes than processors would wait for each other if they all polled.
   const bool chosen = line.first_given({"--inline", "--auto", "--served"}).has_value();
-  if (options.traffic != nullptr && !chosen) options.threads_mode = &threads_modes.back();
+  const bool many = options.traffic != nullptr || !by_client;
+  if (many && !chosen) options.threads_mode = &threads_modes.back();
 }
 
 // Refuses conditions for numbers that no result of this run has.

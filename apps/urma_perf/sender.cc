@@ -116,6 +116,8 @@ Sender::Sender(const Options& options, const Place& place, const Case& what) : w
     close(ends[0]);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
+    // Ctrl-C is sent to the whole foreground group. The parent passes it on, once.
+    setpgid(0, 0);
     measure(options, place, what, ends[1]);
   }
   const int why = errno;
@@ -174,6 +176,17 @@ void Sender::end() {
 }
 
 void Sender::start() { (void)write_all(channel_, "g"); }
+
+bool Sender::await_result() const {
+  pollfd readable{channel_, POLLIN, 0};
+  return ::poll(&readable, 1, 100) > 0;
+}
+
+void Sender::interrupt() {
+  if (interrupted_ || process_ <= 0) return;
+  interrupted_ = true;
+  kill(process_, SIGINT);
+}
 
 std::optional<Result> Sender::result() {
   std::string text;

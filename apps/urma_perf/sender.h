@@ -32,6 +32,10 @@ class Sender {
   // Waits until the sender is ready. Returns false if it has ended instead, or at Ctrl-C.
   bool await_ready();
   void start();
+  // Waits up to 0.1 s. Returns whether the sender has ended, or has a result.
+  bool await_result() const;
+  // Asks the sender for the result so far, as Ctrl-C would.
+  void interrupt();
   // Waits for its end. Returns nothing if it has no result; `exit_code` says why.
   std::optional<Result> result();
   // Ends the process if it does not end by itself.
@@ -46,6 +50,7 @@ class Sender {
   int channel_ = -1;  // to the process
   Case what_;
   int exit_code_ = 0;
+  bool interrupted_ = false;
 };
 
 }  // namespace urma::apps::perf

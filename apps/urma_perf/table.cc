@@ -136,10 +136,11 @@ void Table::footer() {
                discarded_, discarded_ == 1 ? "" : "s", most_waited_percent);
   }
   if (waited_ > 0) {
+    const std::string which = rows_ == 1 ? "The row" : fmt::format("{} of {} rows", waited_, rows_);
     fmt::print(out_,
-               "{} of {} rows waited for a processor more than {} % of their time: this\n"
-               "machine is busy, and they mean little.\n",
-               waited_, rows_, most_waited_percent);
+               "{} waited for a processor more than {} % of the time: this machine is\n"
+               "busy, and such figures mean little.\n",
+               which, most_waited_percent);
   }
   if (verdict_.wrong > 0) {
     fmt::print(out_, "WRONG: {} messages. The first: {}\n", verdict_.wrong, verdict_.first);

@@ -209,7 +209,7 @@ TEST_CASE("an invalid command line is refused, with a fix") {
       {"--self", "write_lat", "--plot", "x", "--hist", "x"},
       {"--self", "--plot", "x", "--json-file", "x"},
       {"server", "--plot", "x"},
-      {"--self", "send_bw", "--bidirectional"},
+      {"send_bw", "--bidirectional"},
       {"--self", "write_bw", "--bidirectional", "--limit"},
       {"--self", "write_bw", "--pattern", "incast", "--bidirectional"},
       {"--self", "write_bw", "--pattern", "one_to_one", "--processes", "5"},

@@ -96,6 +96,18 @@ def test_table_of_latencies():
     assert all(row["traffic"] == "incast" and float(row["p50_us"]) > 0 for row in rows), rows
 
 
+def test_both_directions_of_other_tests():
+    """Each of two processes here sends to the other one."""
+    for test in ("send_bw", "write_imm_bw", "atomic_bw", "send_lat"):
+        (one,) = results("--self", test, "--bidirectional", "--size", "8", "--seconds", "0.2")
+        assert one["traffic"] == "bidirectional" and one["processes"] == 2, one
+        assert [(flow["from"], flow["to"], flow["test"]) for flow in one["flows"]] == [
+            (0, 1, test), (1, 0, test)], one
+        check_sum(one)
+    done = run("send_bw", "--bidirectional")
+    assert done.returncode == 2 and "urma_perf --self send_bw --bidirectional" in done.stderr, done
+
+
 def test_group_that_fails():
     """A flow without a server or with one that dies leaves no result, and no process."""
     done = run("write_bw", "127.77.77.77", "--bidirectional", "--json")
@@ -118,20 +130,22 @@ def test_group_that_fails():
                       (["--bidirectional", "--pattern", "incast"], "leave one of them out")):
         done = run("--self", "write_bw", *one)
         assert done.returncode == 2 and text in done.stderr, done
-    for one in (["--self", "send_bw", "--bidirectional"], ["write_bw", "--pattern", "incast"]):
+    for one in (["send_bw", "--bidirectional"], ["write_bw", "--pattern", "incast"]):
         done = run(*one)
         assert done.returncode == 2 and "Fix: " in done.stderr, done
 
 
 def test_ctrl_c_ends_all_processes():
-    client = start(PROGRAM, "--self", "write_bw", "--size", "4K", "--pattern", "incast",
-                   "--seconds", "60", "--json", process_group=0)
-    time.sleep(1)
-    os.killpg(client.pid, signal.SIGINT)
-    code, out, err = finish(client, timeout=20)
-    assert code == 130, (code, out, err)
-    whole = json.loads(out)
-    assert whole["environment"]["interrupted"] and len(whole["results"]) == 1, whole
+    """It comes to all processes of the terminal, or, by kill, to one."""
+    for interrupt in (os.killpg, os.kill):
+        client = start(PROGRAM, "--self", "write_bw", "--size", "4K", "--pattern", "incast",
+                       "--seconds", "60", "--json", process_group=0)
+        time.sleep(1)
+        interrupt(client.pid, signal.SIGINT)
+        code, out, err = finish(client, timeout=20)
+        assert code == 130, (code, out, err)
+        whole = json.loads(out)
+        assert whole["environment"]["interrupted"] and len(whole["results"]) == 1, whole
 
 
 def test_selftest():
