@@ -97,9 +97,9 @@ void Live::run() {
 void Live::show(const Interval& interval) {
   switch (form_) {
     case Form::line:
-      return show_line(line(interval));
+      return show_line(fitting_line(interval));
     case Form::lines:
-      return print_error(line(interval));
+      return print_error(line(interval, device_ + " "));
     case Form::objects:
       try {
         if (!failed_) print(object(interval).dump() + "\n", "an interval");
@@ -131,9 +131,9 @@ double Live::rate(const Interval& interval) const {
   return static_cast<double>(interval.messages) / seconds(interval.time) * schedule_.threads;
 }
 
-std::string Live::line(const Interval& interval) const {
-  std::string text = fmt::format("{}{} {} {}: {:.0f} s", place(interval.since), what_.test->name,
-                                 device_, size_text(what_.bytes), seconds(interval.since));
+std::string Live::line(const Interval& interval, std::string_view device) const {
+  std::string text = fmt::format("{}{} {}{}: {:.0f} s", place(interval.since), what_.test->name,
+                                 device, size_text(what_.bytes), seconds(interval.since));
   if (const double rate = this->rate(interval); rate > 0) {
     text += fmt::format(", {} msg/s, {} GB/s", rate_text(rate),
                         short_number(rate * static_cast<double>(what_.bytes) / 1e9));
@@ -160,6 +160,16 @@ nlohmann::json Live::object(const Interval& interval) const {
     if (value != 0) out["counters"]["client_" + name] = value;
   }
   return out;
+}
+
+// A line that is longer than the terminal is wide could not be erased.
+std::string Live::fitting_line(const Interval& interval) const {
+  constexpr size_t usual = 80;
+  const size_t columns = terminal_columns(terminal_);
+  const size_t most = (columns > 0 ? columns : usual) - 1;
+  std::string text = line(interval, device_ + " ");
+  if (text.size() > most) text = line(interval, "");
+  return text.substr(0, most);
 }
 
 void Live::show_line(const std::string& text) const {

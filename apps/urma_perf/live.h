@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "apps/urma_perf/case.h"
@@ -61,7 +62,9 @@ class Live {
   void show(const Interval& interval);
   void join();
   double rate(const Interval& interval) const;
-  std::string line(const Interval& interval) const;
+  // `device` is empty, or ends with a blank.
+  std::string line(const Interval& interval, std::string_view device) const;
+  std::string fitting_line(const Interval& interval) const;
   nlohmann::json object(const Interval& interval) const;
   std::string place(int64_t since) const;
   void show_line(const std::string& text) const;

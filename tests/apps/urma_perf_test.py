@@ -12,9 +12,11 @@ import pty
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 from running import finish, ip, kill, run_tests, shown_on, start
@@ -742,6 +744,19 @@ def test_line_on_a_terminal():
         assert "\x1b" not in done.stdout
 
 
+def test_line_on_a_narrow_terminal():
+    """A line that is wider than the terminal could not be erased, so it lacks the device."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, 60, 0, 0))
+    done = subprocess.run(command("--self", "write_lat", "--size", "64,128", "--seconds", "1.2",
+                                  "--rounds", "1", "--device", "fault(loss=1%,seed=7):udp:"),
+                          stdout=subprocess.PIPE, stderr=theirs, timeout=60)
+    os.close(theirs)
+    lines = shown_on(ours).decode().split("\r\x1b[K")
+    assert done.returncode == 0 and any("write_lat 64: 1 s" in line for line in lines), lines
+    assert max(map(len, lines)) < 60, lines
+
+
 def test_results_for_programs():
     """The same results as lines of JSON, and as lines of values."""
     arguments = ("--self", "send_lat", "--size", "8,64", "--count", "500", "--rounds", "1")
@@ -844,7 +859,8 @@ def test_help_is_one_screen():
     done = run("--help")
     assert done.returncode == 0
     assert done.stdout.count("\n") <= 30
-    assert max(len(line) for line in done.stdout.split("\n")) <= 100
+    for each in (done, run("--help-all")):
+        assert max(map(len, each.stdout.splitlines())) <= 80, each.stdout
 
 
 run_tests(globals())
