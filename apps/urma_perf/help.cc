@@ -153,7 +153,7 @@ Other options
                        or 80 characters
   -v, --verbose        print what was chosen and why, what was not, and each
                        round
-  -q, --quiet          print no progress
+  -q, --quiet          print no progress: no lines and no intervals
   --version
 
 Beside the tests

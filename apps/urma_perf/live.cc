@@ -33,8 +33,9 @@ std::string losses(const Statistics& all) {
 }  // namespace
 
 Live::Form Live::form_for(const Options& options) {
+  if (options.quiet) return Form::none;
   if (options.form == Options::Form::json_stream) return Form::objects;
-  if (options.form != Options::Form::table || options.quiet) return Form::none;
+  if (options.form != Options::Form::table) return Form::none;
   return find_terminal() >= 0 ? Form::line : Form::lines;
 }
 

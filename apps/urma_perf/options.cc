@@ -138,6 +138,18 @@ void choose_comparison(const GivenWords& words, Options& options) {
   options.after = words.file;
 }
 
+// Refuses a list in a form that --sweep has in other tools: size=64..4M.
+void refuse_ranges(const CommandLine& line, const GivenWords& words) {
+  if (!line.given("--sweep")) return;
+  for (const std::string* const word : {&words.what, &words.host, &words.file}) {
+    if (word->find('=') == word->npos) continue;
+    usage(
+        fmt::format("--sweep takes no value (\"{}\"), and sweeps all sizes. Fix: give --sweep "
+                    "alone, or --size 64,4K,1M",
+                    *word));
+  }
+}
+
 void choose_host(const GivenWords& words, Options& options) {
   if (!words.file.empty()) {
     usage(fmt::format("\"{}\" is one word too many. Fix: see urma_perf --help", words.file));
@@ -646,6 +658,7 @@ Options parse_options(int count, char** arguments) {
     return options;
   }
   refuse_empty(line, words, options);
+  refuse_ranges(line, words);
   choose_server(line, words);
   choose_device(line, words, options);
   choose_threads(line, words, options);

@@ -75,7 +75,7 @@ struct Options {
   std::string histogram_file;  // gets the histogram of the only result; empty: none
   std::string plot_file;       // gets a drawing of the results; empty: none
   bool verbose = false;        // prints what was chosen, and each round
-  bool quiet = false;          // prints no progress
+  bool quiet = false;          // prints no progress and no intervals
   bool once = false;           // server: ends after one client
   std::optional<int> cpu;      // the processor to bind to
   std::optional<int>

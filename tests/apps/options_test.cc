@@ -117,6 +117,8 @@ TEST_CASE("--server and --loopback are other names of server and --self") {
     const std::string why = refusal(std::move(words));
     return why.substr(std::min(why.find("Fix: "), why.size()));
   };
+  CHECK(fix({"--self", "write_bw", "--sweep", "size=64..4M:x2"}) ==
+        "Fix: give --sweep alone, or --size 64,4K,1M");
   // perftest has numbers behind these.
   CHECK(fix({"--self", "write_bw", "-q", "4"}) == "Fix: give --jetties 4");
   CHECK(fix({"write_bw", "-q", "4", "localhost"}) == "Fix: give --jetties 4");

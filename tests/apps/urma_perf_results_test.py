@@ -161,6 +161,8 @@ def test_progress_without_a_terminal():
     assert done.stderr.startswith("send_bw cxl: 64K: 1 s"), done
     for quiet in ("-q", "--csv"):
         assert run(*one, quiet).stderr == "", quiet
+    lines = run(*one, "-q", "--json-stream").stdout.splitlines()
+    assert [json.loads(line)["type"] for line in lines] == ["result"], lines
 
 
 def test_files_that_cannot_be_written():
