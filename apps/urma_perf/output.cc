@@ -98,7 +98,13 @@ void Output::add(const Client& client, const Result& result) {
 }
 
 void Output::add(const Result& result) {
-  if (result.rounds.empty()) return;  // Ctrl-C came during the warm-up
+  if (result.rounds.empty()) {
+    if (interrupted()) return;  // Ctrl-C came during the warm-up
+    throw Failure(Exit::error,
+                  fmt::format("{} {}: no message arrived in the time of the rounds, so there is no "
+                              "result. Fix: give more --seconds",
+                              result.what.test->name, size_text(result.what.bytes)));
+  }
   waited_percent_ = std::max(waited_percent_, result.waited_percent());
   wrong_ += result.verdict.wrong;
   const json fields = to_json(result);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/urma_perf/result.h"
 
+#include "apps/common/failure.h"
+#include "apps/urma_perf/output.h"
 #include "apps/urma_perf/table.h"
 #include "tests/catch.h"
 
@@ -20,6 +22,18 @@ Result latency_result() {
 }
 
 }  // namespace
+
+TEST_CASE("a result without a message is an error, and is not left out") {
+  const Options options;
+  Output output(options, false);
+  try {
+    output.add(latency_result());
+    FAIL("the result was accepted");
+  } catch (const Failure& failure) {
+    CHECK(failure.exit() == Exit::error);
+    CHECK(std::string(failure.what()).find("write_imm_lat 64: no message arrived") == 0);
+  }
+}
 
 TEST_CASE("the ratio is the median of the ratios of the rounds") {
   Result result = latency_result();
