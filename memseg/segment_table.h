@@ -59,7 +59,7 @@ class SegmentTable {
 
   // How the token of a new TokenID comes about.
   struct TokenPlan {
-    TokenPlan(TokenPolicy how, std::optional<TokenValue> value = {})  // NOLINT: a policy is a plan
+    TokenPlan(TokenPolicy how = TokenPolicy::plain_text, std::optional<TokenValue> value = {})
         : policy(how), chosen(value) {}
 
     TokenPolicy policy;
