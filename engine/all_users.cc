@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -17,8 +18,10 @@
 namespace urma::engine {
 namespace {
 
-constexpr size_t most_users = 256;
-constexpr size_t most_pages = 512;  // of one user
+constexpr size_t most_users = 256;  // that have a page
+constexpr size_t most_directories = 4096;
+constexpr size_t most_pages = 512;   // of one user
+constexpr size_t most_files = 4096;  // of one user, that are counted
 constexpr std::string_view prefix = "urma-devices-";
 
 // Returns the user of a directory with this name.
@@ -45,10 +48,10 @@ OwnedDescriptor directory_of(const std::string& path, uint32_t uid) {
 
 // Reads the pages in a directory of another user. Each is opened by its name in this directory, so
 // replacing the directory meanwhile leads nowhere else. O_NONBLOCK: it may be a pipe. Stale pages
-// stay: their user's next device removes them.
-void look_at(const OwnedDescriptor& directory, const std::string& path, uint32_t uid,
+// stay: their user's next device removes them. Returns whether it found a file.
+bool look_at(const OwnedDescriptor& directory, const std::string& path, uint32_t uid,
              Observed& out) {
-  const std::vector<std::string> names = entries_in(directory, most_pages + 1);
+  const std::vector<std::string> names = entries_in(directory, most_files);
   for (size_t i = 0; i < std::min(names.size(), most_pages); ++i) {
     const OwnedDescriptor file(above_standard(::openat(
         directory.get(), names[i].c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)));
@@ -58,30 +61,68 @@ void look_at(const OwnedDescriptor& directory, const std::string& path, uint32_t
     out.skipped.push_back(path +
                           " has more files than the 512 that are read. Fix: urma_stat as "
                           "that user (sudo -u) shows all of them");
+    out.unread += names.size() - most_pages;
   }
+  return !names.empty();
+}
+
+// The users that have a directory, except this one, and their numbers. The lowest number is first:
+// those of user namespaces, of which one user may have 65536, are above those of accounts.
+std::vector<uint32_t> other_users(const std::string& parent) {
+  std::vector<uint32_t> out;
+  for (const std::string& name : entries_of(parent)) {
+    const std::optional<uint32_t> uid = user_in(name);
+    if (uid && *uid != geteuid()) out.push_back(*uid);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// Looks at the directories of all other users. Empty ones do not count towards the limit, because
+// devices that were closed leave them.
+Observed look_at_others(const std::string& parent) {
+  Observed out;
+  size_t users = 0;
+  size_t tried = 0;
+  for (const uint32_t uid : other_users(parent)) {
+    const std::string path = parent + "/" + std::string(prefix) + std::to_string(uid);
+    const OwnedDescriptor directory = directory_of(path, uid);
+    if (directory.get() < 0) continue;  // also for every other user's, unless this one is root
+    if (users < most_users && tried < most_directories) {
+      ++tried;
+      users += look_at(directory, path, uid, out) ? 1 : 0;
+      continue;
+    }
+    out.skipped.push_back(parent +
+                          " has directories of more users than the 256 that are read. "
+                          "Fix: urma_stat as one of them (sudo -u) shows its devices");
+    ++out.unread;
+    break;
+  }
+  return out;
+}
+
+// Each user can make any number of unreadable pages, so there is one sentence about all of them.
+void add_summary(const Observed& others, Observed& out) {
+  out.unread += others.unread;
+  if (others.skipped.empty()) return;
+  if (others.unread == 1) {
+    out.skipped.push_back(others.skipped.front());
+    return;
+  }
+  out.skipped.push_back(std::to_string(others.unread) +
+                        " pages of other users are not read. The first: " + others.skipped.front());
 }
 
 }  // namespace
 
 Result<Observed> look_at_all_users(const std::string& parent) {
-  const std::string mine = std::string(prefix) + std::to_string(geteuid());
-  Result<Observed> seen = StatsFiles(parent + "/" + mine).look();
+  Result<Observed> seen =
+      StatsFiles(parent + "/" + std::string(prefix) + std::to_string(geteuid())).look();
   if (!seen) return seen;
-  size_t users = 0;
-  for (const std::string& name : entries_of(parent)) {
-    const std::optional<uint32_t> uid = user_in(name);
-    if (!uid || name == mine) continue;
-    const std::string path = parent + "/" + name;
-    const OwnedDescriptor directory = directory_of(path, *uid);
-    if (directory.get() < 0) continue;  // also for every other user's, unless this one is root
-    if (++users > most_users) {
-      seen->skipped.push_back(parent +
-                              " has directories of more users than the 256 that are read. "
-                              "Fix: urma_stat as one of them (sudo -u) shows its devices");
-      break;
-    }
-    look_at(directory, path, *uid, *seen);
-  }
+  Observed others = look_at_others(parent);
+  std::move(others.devices.begin(), others.devices.end(), std::back_inserter(seen->devices));
+  add_summary(others, *seen);
   sort_devices(*seen);
   return seen;
 }

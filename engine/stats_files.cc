@@ -173,6 +173,7 @@ bool add_page(const OwnedDescriptor& file, const std::string& path, uint32_t own
       if (c < ' ' || c > '~') c = '?';
     }
     out.skipped.push_back(where + " " + std::string(why));
+    ++out.unread;
     return true;
   };
   if (file.get() < 0) {

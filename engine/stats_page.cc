@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/stats_page.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <string>
@@ -15,6 +16,7 @@ namespace {
 constexpr uint64_t magic = 0x7461'7473'616d'7275;  // "urmastat"
 constexpr uint32_t this_layout = 1;
 constexpr uint32_t most_metrics = 1000;
+constexpr size_t most_text = 1000;  // bytes of each
 
 struct Header {
   uint64_t magic;
@@ -52,7 +54,7 @@ uint32_t checksum_of_slot(std::span<const std::byte> slot) {
 
 // Replaces characters that could move a cursor, or are invalid in JSON, by '?'.
 std::string printable(std::string_view text) {
-  std::string out(text.substr(0, 1000));
+  std::string out(text.substr(0, most_text));
   for (char& c : out) {
     if (c < ' ' || c > '~') c = '?';
   }
@@ -111,7 +113,7 @@ bool read_line(std::string_view line, ObservedDevice& out, ChannelSlots& channel
     ObservedMetric metric;
     for (std::string* part :
          {&metric.name, &metric.unit, &metric.window, &metric.part, &metric.meaning}) {
-      *part = cut(line, '\t');
+      *part = cut(line, '\t').substr(0, most_text);
     }
     out.metrics.push_back(std::move(metric));
     return !out.metrics.back().name.empty();
@@ -130,9 +132,18 @@ bool read_line(std::string_view line, ObservedDevice& out, ChannelSlots& channel
       {"congestion_used", &out.congestion_used},
       {"congestion_why", &out.congestion_why}};
   for (const auto& [name, text] : texts) {
-    if (key == name) *text = line;
+    if (key == name) *text = line.substr(0, most_text);
   }
   return true;
+}
+
+// Returns whether two metrics have the same name, which no version of the library writes. What
+// reads metrics by name, such as a scrape of Prometheus, would be ambiguous or refused.
+bool names_one_twice(const ObservedDevice& device) {
+  std::vector<std::string_view> names;
+  for (const ObservedMetric& metric : device.metrics) names.push_back(metric.name);
+  std::sort(names.begin(), names.end());
+  return std::adjacent_find(names.begin(), names.end()) != names.end();
 }
 
 bool read_text(std::string_view text, ObservedDevice& out, ChannelSlots& channels) {
@@ -228,6 +239,10 @@ Result<ObservedDevice> StatsPage::parse(std::span<const std::byte> bytes) {
       !read_text({reinterpret_cast<const char*>(text.data()), text.size()}, out, channels) ||
       out.metrics.size() != header.metrics) {
     return damaged();
+  }
+  if (names_one_twice(out)) {
+    return Error{Status::invalid_argument,
+                 "names a counter twice, so this library did not write it. Fix: remove it"};
   }
   if (bytes.size() - slots_at - 2 * size < channels.total_bytes()) return truncated();
   std::span<const std::byte> newest;

@@ -25,8 +25,8 @@ URMA_API Result<Observed> observe_devices();
 // this user otherwise. The pages of other users are read as files that a hostile user wrote: no
 // link is followed, each file must belong to the user of its directory, sizes are bounded, and
 // nothing is removed. ObservedDevice::uid is what the kernel says; a process can lie about itself
-// in all else, also about its PID. At most 256 users and 512 devices of each are read; `skipped`
-// says if there are more.
+// in all else, also about its PID. At most 256 users that have a device are read, those with the
+// lowest numbers, and 512 devices of each; `skipped` says if there are more.
 URMA_API Result<Observed> observe_all_devices();
 
 }  // namespace urma

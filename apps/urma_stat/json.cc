@@ -48,7 +48,8 @@ json device_json(const Row& row, bool rates) {
 }  // namespace
 
 std::string look_json(const Look& look, std::optional<double> interval_seconds) {
-  json whole = {{"schema", schema}, {"time", look.time}, {"skipped", look.skipped}};
+  json whole = {
+      {"schema", schema}, {"time", look.time}, {"skipped", look.skipped}, {"unread", look.unread}};
   if (interval_seconds) whole["interval_seconds"] = *interval_seconds;
   whole["devices"] = json::array();
   for (const Row& row : look.rows) {

@@ -104,6 +104,7 @@ Look Watcher::look() {
   const double seconds = seconds_of(now - std::exchange(looked_at_, now));
   Look out{.rows = {},
            .skipped = std::move(seen->skipped),
+           .unread = seen->unread,
            .time = std::chrono::duration_cast<std::chrono::seconds>(
                        std::chrono::system_clock::now().time_since_epoch())
                        .count()};

@@ -30,7 +30,8 @@ struct Row {
 struct Look {
   std::vector<Row> rows;
   std::vector<std::string> skipped;
-  int64_t time = 0;  // seconds since 1970
+  uint64_t unread = 0;  // pages that are not read, of which `skipped` speaks
+  int64_t time = 0;     // seconds since 1970
 };
 
 // Looks at the devices of one process or of all, and remembers the previous look for the rates.

@@ -2,8 +2,9 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cmath>
-#include <set>
+#include <vector>
 
 #include "apps/common/failure.h"
 #include "apps/common/interrupt.h"
@@ -27,17 +28,32 @@ void rest(double seconds) {
   nanosleep(&left, nullptr);  // Ctrl-C ends the sleep early
 }
 
-// Prints each page that cannot be read once on stderr. The JSON output contains it in each look.
+// Prints on stderr which pages cannot be read: once, and again when that has changed. The JSON
+// output contains it in each look.
 class Complaints {
  public:
   void say(const Look& look) {
+    constexpr size_t most = 3;
+    size_t more = 0;
+    size_t printed = 0;
     for (const std::string& one : look.skipped) {
-      if (said_.insert(one).second) print_error(fmt::format("urma_stat: {}", one));
+      if (std::ranges::find(said_, one) != said_.end()) continue;
+      if (printed == most) {
+        ++more;
+      } else {
+        print_error(fmt::format("urma_stat: {}", one));
+        ++printed;
+      }
     }
+    if (more > 0) {
+      print_error(
+          fmt::format("urma_stat: and {} more pages cannot be read; --json names them", more));
+    }
+    said_ = look.skipped;
   }
 
  private:
-  std::set<std::string> said_;
+  std::vector<std::string> said_;  // of the previous look
 };
 
 Failure no_device_of(const std::string& process) {

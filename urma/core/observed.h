@@ -92,7 +92,10 @@ struct ObservedDevice {
 // The devices that were found, and the pages that could not be read.
 struct Observed {
   std::vector<ObservedDevice> devices;  // sorted by process, then by age, the oldest first
-  std::vector<std::string> skipped;  // a sentence for each page that could not be read, with a fix
+  // A sentence for each page of this user that could not be read, with a fix; one sentence for all
+  // pages of other users, with their number and the first of them.
+  std::vector<std::string> skipped;
+  uint64_t unread = 0;  // how many pages could not be read, or are beyond a limit
 };
 
 }  // namespace urma

@@ -248,5 +248,22 @@ TEST_CASE("a page with an invalid text is damaged, even if its checksum is right
   }
 }
 
+TEST_CASE("a page that names a metric twice, or has very long texts, is refused or cut") {
+  File file;
+  file.write(1);
+  const auto twice = StatsPage::parse(with_text(file.bytes, "metric\tretries", "metric\trefused"));
+  REQUIRE(twice.status() == Status::invalid_argument);
+  CHECK(mentions(twice.error().message, "names a counter twice"));
+  CHECK(mentions(twice.error().message, "Fix: "));
+  ObservedDevice long_ones = facts();
+  long_ones.device.assign(1000, 'd');
+  const StatsPage page(long_ones);
+  const Bytes bytes(page.bytes().begin(), page.bytes().end());
+  // The next line becomes a part of the text.
+  const auto longer = StatsPage::parse(with_text(bytes, "\ndescription\t", " description "));
+  REQUIRE(longer.ok());
+  CHECK(longer->device == std::string(1000, 'd'));
+}
+
 }  // namespace
 }  // namespace urma::test
