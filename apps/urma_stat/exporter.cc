@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <string_view>
 
@@ -19,37 +19,15 @@
 namespace urma::apps::stat {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr auto patience = std::chrono::seconds(2);
+// The whole request has to arrive in this time, however many bytes of it do.
+constexpr auto request_patience = std::chrono::seconds(2);
+// The answer has to be taken in this time; Prometheus waits as long.
+constexpr auto answer_patience = std::chrono::seconds(10);
 constexpr auto pause_after_failure = std::chrono::milliseconds(100);
 constexpr size_t most_request_bytes = 8192;
 
-// Waits until the socket is ready. Returns false at the deadline, and at Ctrl-C.
-bool await(int socket, short events, Clock::time_point until) {
-  while (!interrupted()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
-    if (left <= 0) return false;
-    std::array<pollfd, 2> each{{{socket, events, 0}, {interrupt_descriptor(), POLLIN, 0}}};
-    if (poll(each.data(), each.size(), static_cast<int>(left)) > 0 && each[0].revents != 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// Returns what the client has sent up to the empty line; empty if that does not come.
-std::string read_request(int client, Clock::time_point until) {
-  std::string request;
-  while (request.size() < most_request_bytes && await(client, POLLIN, until)) {
-    std::array<char, 1024> part;
-    const ssize_t count = ::recv(client, part.data(), part.size(), MSG_DONTWAIT);
-    if (count <= 0) return {};
-    request.append(part.data(), static_cast<size_t>(count));
-    if (request.find("\r\n\r\n") != request.npos || request.find("\n\n") != request.npos) {
-      return request;
-    }
-  }
-  return {};
+bool is_complete(std::string_view request) {
+  return request.find("\r\n\r\n") != request.npos || request.find("\n\n") != request.npos;
 }
 
 std::string answer_to(std::string_view request, const std::function<std::string()>& text) {
@@ -69,12 +47,9 @@ std::string answer_to(std::string_view request, const std::function<std::string(
   }
 }
 
-void write_answer(int client, std::string_view answer, Clock::time_point until) {
-  while (!answer.empty() && await(client, POLLOUT, until)) {
-    const ssize_t count = ::send(client, answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (count <= 0) return;
-    answer.remove_prefix(static_cast<size_t>(count));
-  }
+// Returns whether a call on a socket that does not block has only to be repeated later.
+bool later(ssize_t count) {
+  return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
 }
 
 }  // namespace
@@ -86,7 +61,8 @@ Exporter::Exporter(const Endpoint& at)
   const socklen_t bytes = to_sockaddr(at, address);
   constexpr int on = 1;
   if (listener_ >= 0) setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (listener_ >= 0 && bind(listener_, &address.any, bytes) == 0 && listen(listener_, 16) == 0) {
+  if (listener_ >= 0 && bind(listener_, &address.any, bytes) == 0 &&
+      listen(listener_, static_cast<int>(most_clients)) == 0) {
     return;
   }
   const int why = errno;
@@ -96,21 +72,90 @@ Exporter::Exporter(const Endpoint& at)
                                          to_string(at), std::strerror(why)));
 }
 
-Exporter::~Exporter() { close(listener_); }
+Exporter::~Exporter() {
+  for (const Client& client : clients_) close(client.socket);
+  close(listener_);
+}
+
+// Sleeps until a client connects, sends or can take more, until the next one is to be dropped, or
+// until Ctrl-C. Which of these it was is not needed: every socket is tried, and none blocks.
+void Exporter::sleep() {
+  const auto now = Clock::now();
+  const bool accepts = now >= accepts_from_;
+  auto until = accepts ? now + std::chrono::hours(1) : accepts_from_;
+  std::vector<pollfd> each = {{interrupt_descriptor(), POLLIN, 0},
+                              {accepts ? listener_ : -1, POLLIN, 0}};
+  for (const Client& client : clients_) {
+    const short events = client.answer.empty() ? POLLIN : POLLOUT;
+    each.push_back({client.socket, events, 0});
+    until = std::min(until, client.until);
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
+  (void)poll(each.data(), each.size(), static_cast<int>(std::max<int64_t>(left, 0)));
+}
+
+void Exporter::drop(size_t index) {
+  close(clients_[index].socket);
+  clients_.erase(clients_.begin() + static_cast<ptrdiff_t>(index));
+}
+
+void Exporter::drop_idlest() {
+  const auto idlest =
+      std::min_element(clients_.begin(), clients_.end(),
+                       [](const Client& a, const Client& b) { return a.moved < b.moved; });
+  drop(static_cast<size_t>(idlest - clients_.begin()));
+}
+
+// Not more at a time than are served, so that a flood of connections leaves time to serve.
+void Exporter::accept_clients() {
+  const auto now = Clock::now();
+  if (now < accepts_from_) return;
+  for (size_t i = 0; i < most_clients; ++i) {
+    const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (socket < 0 && errno == ECONNABORTED) continue;
+    if (socket < 0) {
+      // There may be no descriptor left: until there is, the listener stays readable.
+      if (!later(socket)) accepts_from_ = now + pause_after_failure;
+      return;
+    }
+    if (clients_.size() == most_clients) drop_idlest();
+    clients_.push_back({.socket = socket, .until = now + request_patience, .moved = now});
+  }
+}
+
+// Reads and writes as much as is possible now. Returns false if the client is to be dropped.
+bool Exporter::serve(Client& client, const std::function<std::string()>& text) const {
+  const auto now = Clock::now();
+  if (now >= client.until) return false;
+  if (client.answer.empty()) {
+    std::array<char, most_request_bytes> part;
+    const ssize_t count = ::recv(client.socket, part.data(), part.size(), 0);
+    if (count <= 0) return later(count);
+    client.moved = now;
+    client.request.append(part.data(), static_cast<size_t>(count));
+    if (!is_complete(client.request)) return client.request.size() < most_request_bytes;
+    client.answer = answer_to(client.request, text);
+    client.until = now + answer_patience;
+  }
+  const std::string_view rest = std::string_view(client.answer).substr(client.sent);
+  const ssize_t count = ::send(client.socket, rest.data(), rest.size(), MSG_NOSIGNAL);
+  if (count <= 0) return later(count);
+  client.moved = now;
+  client.sent += static_cast<size_t>(count);
+  return client.sent < client.answer.size();
+}
 
 void Exporter::run(const std::function<std::string()>& text) {
   while (!interrupted()) {
-    if (!await(listener_, POLLIN, Clock::now() + std::chrono::hours(1))) continue;
-    const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (client < 0) {
-      // There may be no descriptor left: until there is, the listener stays readable.
-      (void)await(-1, 0, Clock::now() + pause_after_failure);
-      continue;
+    sleep();
+    accept_clients();
+    for (size_t i = 0; i < clients_.size();) {
+      if (serve(clients_[i], text)) {
+        ++i;
+      } else {
+        drop(i);
+      }
     }
-    const auto until = Clock::now() + patience;
-    const std::string request = read_request(client, until);
-    if (!request.empty()) write_answer(client, answer_to(request, text), until);
-    close(client);
   }
 }
 

@@ -20,8 +20,11 @@ import tempfile
 import termios
 import time
 import urllib.request
+import zlib
 
-from running import kill, run_tests
+import prometheus_text
+from prometheus_text import of
+from running import check_idle, kill, run_tests
 
 PROGRAM, PEER, PERF, TOP = sys.argv[1:5]
 DIRECTORY = f"/dev/shm/urma-devices-{os.geteuid()}"
@@ -205,6 +208,7 @@ def test_strangers_files_are_said_and_skipped():
     os.makedirs(DIRECTORY, mode=0o700, exist_ok=True)
     junk = f"{DIRECTORY}/junk-{os.getpid()}"
     spoiled = f"{DIRECTORY}/{os.getpid()}-0123456789abcdef"
+    many = []
     try:
         with open(junk, "w") as file:
             file.write("hello")
@@ -220,8 +224,14 @@ def test_strangers_files_are_said_and_skipped():
             assert any(junk in one for one in skipped) and any(spoiled in one for one in skipped)
         run()  # it is no longer held
         assert not os.path.exists(spoiled) and os.path.exists(junk)
+        many = [f"{junk}-{number}" for number in range(5)]
+        for path in many:
+            open(path, "w", encoding="ascii").close()
+        done = run()
+        assert "more pages cannot be read; --json names them\n" in done.stderr, done
+        assert done.stderr.count("Fix: ") == 3, done
     finally:
-        for path in (junk, spoiled):
+        for path in (junk, spoiled, *many):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
 
@@ -341,46 +351,126 @@ def test_errors_have_codes_and_cures():
         assert done.returncode == 1 and "Broken pipe" in done.stderr, (arguments, done)
 
 
-def samples_in(text):
-    """Returns the samples of a text for Prometheus, which it checks: (name, labels): value."""
-    samples, family, seen = {}, None, set()
-    for line in text.splitlines():
-        if line.startswith("# HELP "):
-            family = line.split()[2]
-            assert family not in seen and len(line.split(" ", 3)[3]) > 5, line
-            seen.add(family)
-        elif line.startswith("# TYPE "):
-            assert line.split()[2:] == [family, "counter" if family.endswith("_total")
-                                        else "gauge"], line
-        else:
-            name, labels, value = re.fullmatch(r'([a-z_0-9]+)\{(.*)\} (\S+)', line).groups()
-            assert name == family, line
-            pairs = dict(re.findall(r'([a-z]+)="((?:[^"\\]|\\.)*)"', labels))
-            samples[name, pairs.get("pid"), pairs.get("peer")] = float(value)
-    return samples
+def scraped(*arguments):
+    """Returns the series that urma_stat prints."""
+    return prometheus_text.parse(run("--prometheus", *arguments).stdout)
 
 
 def test_prometheus():
     with two_at_work() as (server, writer):
         pid = str(writer.pid)
         comes_to(lambda: look()[writer.pid]["channels"])
-        samples = samples_in(run("--prometheus").stdout)
-        assert samples["urma_works_total", pid, None] > 0, samples
-        assert samples["urma_executed_total", str(server.pid), None] > 0, samples
-        assert any(one[:2] == ("urma_channel_rtt_seconds", pid) for one in samples), samples
-        assert samples["urma_devices", None, None] >= 2
-        one = samples_in(run("--prometheus", pid).stdout)
-        assert {found for _, found, _ in one} == {pid, None}
+        series = scraped()
+        assert of(series, "urma_works_total", pid=pid) > 0
+        assert of(series, "urma_executed_total", pid=str(server.pid)) > 0
+        assert of(series, "urma_channel_rtt_seconds", pid=pid) > 0
+        assert of(series, "urma_channel_state", pid=pid, state="up") == 1
+        assert of(series, "urma_channel_state", pid=pid, state="lost") == 0
+        assert of(series, "urma_device_channels_left_out", pid=pid) == 0
+        assert of(series, "urma_devices") >= 2 and of(series, "urma_devices_left_out") == 0
+        one = scraped(pid)
+        assert {dict(labels).get("pid") for _, labels in one} == {pid, None}
+        server.send_signal(signal.SIGSTOP)  # over UDP such a peer is lost, its channel ends
+        comes_to(lambda: of(scraped(pid), "urma_channel_up", pid=pid) is None)
+        server.send_signal(signal.SIGCONT)
 
-        with socket.create_server(("127.0.0.1", 0)) as vacant:
-            at = vacant.getsockname()
-        exporter = subprocess.Popen([PROGRAM, "--prometheus", "--listen", "127.0.0.1:%d" % at[1]],
-                                    stdout=subprocess.PIPE, text=True)
-        url = exporter.stdout.readline().strip()
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            assert "version=0.0.4" in answer.headers["Content-Type"]
-            assert samples_in(answer.read().decode())["urma_works_total", pid, None] > 0
-        silent = socket.create_connection(at)  # is dropped after a while
+
+def with_text(page, change):
+    """Returns the page of a device with another text, as a hostile user could write it."""
+    form = "<QIIII"  # magic, layout, bytes of the text, metrics, checksum
+    magic, layout, size, _, _ = struct.unpack_from(form, page)
+    start = struct.calcsize(form)
+    lines = change(page[start:start + size].decode().splitlines())
+    text = "".join(line + "\n" for line in lines).encode()
+    head = struct.pack("<QIII", magic, layout, len(text),
+                       sum(line.startswith("metric\t") for line in lines))
+    return head + struct.pack("<I", zlib.crc32(head + text)) + text + page[start + size:]
+
+
+@contextlib.contextmanager
+def forged(page, number):
+    """Puts a page beside those of this user's devices, as that of a process."""
+    path = f"{DIRECTORY}/{os.getpid()}-{number:016x}"
+    with open(path, "wb") as file:
+        file.write(page)
+        file.flush()
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield path
+        finally:
+            os.unlink(path)
+
+
+def test_prometheus_stays_valid_whatever_pages_contain():
+    def renamed(names):
+        return lambda lines: ["\t".join(["metric", names[line.split("\t")[1]],
+                                         *line.split("\t")[2:]])
+                              if line.split("\t")[1] in names and line.startswith("metric")
+                              else line for line in lines]
+
+    def hostile(lines):
+        lines = renamed({"works": "channel_up", "held": "devices", "retries": "WORKS",
+                         "timeouts": "completions_total", "unknown": "other"})(lines)
+        out = []
+        for line in lines:
+            key, *rest = line.split("\t")
+            if key == "device":
+                rest = ['a"b\\c,pid="1"}']
+            if key == "metric" and rest[0] == "other":
+                rest[-1] = "A \\ in a \\n meaning."
+            if key == "metric" and rest[0] == "completions":
+                rest[-1] = "A lie."
+            out.append("\t".join([key, *rest]))
+        return out
+
+    with two_at_work() as (_, writer):
+        comes_to(lambda: look()[writer.pid]["channels"])
+        (name,) = pages_of(writer)
+        with open(f"{DIRECTORY}/{name}", "rb") as file:
+            page = file.read()
+        before = of(scraped(), "urma_pages_left_out")
+        with forged(with_text(page, renamed({"held": "works"})), 1) as twice, \
+                forged(with_text(page, lambda lines: lines), 2), \
+                forged(with_text(page, hostile), 3):
+            done = run("--prometheus")
+            assert f"{twice} names a counter twice" in done.stderr and "Fix: " in done.stderr, done
+            series = prometheus_text.parse(done.stdout)
+            assert of(series, "urma_pages_left_out") == before + 1
+            pid = str(writer.pid)
+            # A second device with the same labels has one more.
+            copies = [dict(labels) for (one, labels) in series if one == "urma_works_total"
+                      and ("pid", pid) in labels and ("device", "udp:") in labels]
+            assert sorted(one.get("copy", "") for one in copies) == ["", "2"], copies
+            odd = 'a"b\\c,pid="1"}'
+            assert of(series, "urma_device_metrics_left_out", device=odd) == 4
+            assert of(series, "urma_other_total", device=odd) is not None
+            assert "A lie" not in done.stdout and "# TYPE urma_channel_up gauge" in done.stdout
+
+
+@contextlib.contextmanager
+def exporter():
+    """Starts an exporter. Returns its process, its address and its URL."""
+    with socket.create_server(("127.0.0.1", 0)) as vacant:
+        at = vacant.getsockname()
+    process = subprocess.Popen([PROGRAM, "--prometheus", "--listen", "127.0.0.1:%d" % at[1]],
+                               stdout=subprocess.PIPE, text=True)
+    try:
+        yield process, at, process.stdout.readline().strip()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 130
+    finally:
+        kill(process)
+
+
+def scrape(url):
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        assert answer.status == 200 and "version=0.0.4" in answer.headers["Content-Type"]
+        return prometheus_text.parse(answer.read().decode())
+
+
+def test_the_exporter_answers_requests():
+    with peer("udp:", "serve", f"stat-{os.getpid()}") as process, exporter() as (_, at, url):
+        assert of(scrape(url), "urma_jetties", pid=str(process.pid)) > 0
         for request, begin in ((b"GET / HTTP/1.0\r\n\r\n", b"HTTP/1.1 404"),
                                (b"POST /metrics HTTP/1.0\r\n\r\n", b"HTTP/1.1 405"),
                                (b"\xff\x00\n\n", b"HTTP/1.1 405"), (b"x" * 20000, b"")):
@@ -388,13 +478,44 @@ def test_prometheus():
                 with contextlib.suppress(OSError):
                     client.sendall(request)
                     assert client.recv(100).startswith(begin), request
-        silent.close()
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            assert answer.status == 200
+        scrape(url)
         taken = run("--prometheus", "--listen", "127.0.0.1:%d" % at[1])
         assert taken.returncode == 1 and "Fix: " in taken.stderr, taken
-        exporter.send_signal(signal.SIGINT)
-        assert exporter.wait(timeout=10) == 130
+
+
+def is_open(client):
+    """Returns whether the exporter has not closed this connection."""
+    return not select.select([client], [], [], 0)[0]
+
+
+def test_a_scrape_does_not_wait_for_other_clients():
+    most = 32
+    with exporter() as (process, at, url):
+        def clients(stack, count):
+            return [stack.enter_context(socket.create_connection(at)) for _ in range(count)]
+
+        def answered_beside_silent_ones():
+            with contextlib.ExitStack() as stack:
+                silent = clients(stack, most - 1)
+                scrape(url)
+                return all(map(is_open, silent))
+        # On a busy machine the silent ones may be dropped before the scrape.
+        comes_to(answered_beside_silent_ones)
+
+        def only_the_oldest_are_replaced():
+            with contextlib.ExitStack() as stack:
+                silent = clients(stack, most + 8)
+                scrape(url)
+                # The scrape was one more.
+                return [is_open(client) for client in silent] == [False] * 9 + [True] * (most - 1)
+        comes_to(only_the_oldest_are_replaced)
+
+        # A request that trickles in ends, too.
+        with contextlib.ExitStack() as stack:
+            (slow,) = clients(stack, 1)
+            with contextlib.suppress(OSError):
+                comes_to(lambda: slow.send(b"x") != 1 or not is_open(slow))
+        check_idle(process)
 
 
 def in_terminal(command, keys, size=(24, 80)):
