@@ -6,7 +6,11 @@
 namespace urma {
 
 Result<Configuration> configuration() {
-  return guarded("configuration", [] { return engine::read_configuration(); });
+  return guarded("configuration", []() -> Result<Configuration> {
+    Result<engine::UserSettings> settings = engine::read_user_settings();
+    if (!settings) return settings.error();
+    return std::move(settings->configuration);
+  });
 }
 
 Result<Device> open(const DeviceOptions& options) {

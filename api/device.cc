@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
 #include <charconv>
 
 #include "api/handles.h"
@@ -29,7 +33,7 @@ Result<void> examine_choices(const DeviceOptions& options) {
     return not_one_of("balance", "choose Balance::slice or packet");
   }
   if (!is_valid(options.log.level)) {
-    return not_one_of("log.level", "choose LogLevel::error, warning or info");
+    return not_one_of("log.level", "choose LogLevel::error, warning, info or debug");
   }
   return {};
 }
@@ -177,6 +181,48 @@ Result<uint32_t> take_engines(drivers::DeviceString& device) {
       device, option->value_offset,
       "engines must be 1 to " + std::to_string(most_engines) +
           ". Fix: use as many as threads that poll, and no more than there are processors");
+}
+
+// Adds what the user chose and the program did not: the congestion control, and the capture.
+// `state`: the Device::State.
+void add_choices(const engine::UserSettings& user, auto& state) {
+  if (const Setting* const control = user.chosen("congestion");
+      control != nullptr && state.options.congestion.empty()) {
+    state.user_congestion = *control;
+    state.options.congestion = control->value;
+  }
+  if (const Setting* const capture = user.chosen("capture")) state.user_capture = *capture;
+}
+
+// Returns an error of opening a device, and the setting of the user if it is about the capture.
+Error of_capture(const Error& error, const std::optional<Setting>& user) {
+  if (!user || error.message.find(user->value + "/") == error.message.npos) return error;
+  const std::string what = error.message.substr(0, error.message.find(". Fix: "));
+  return failed(error.status, user->source, ": ", what)
+      .fix("set it to a directory where this user may write files");
+}
+
+// Adds a capture to the device, in the directory that the user chose. Each capture is a file of its
+// own.
+Result<void> add_capture(drivers::DeviceString& device, const std::optional<Setting>& user,
+                         uint32_t engines) {
+  if (!user) return {};
+  if (engines > 1) {
+    return failed(Status::unsupported, user->source,
+                  ": a device with several engines cannot be captured")
+        .fix("leave out engines in the device string, or this setting");
+  }
+  static std::atomic<uint64_t> number = 0;
+  drivers::DeviceString out;
+  out.text = device.text;
+  out.name = "pcap";
+  out.options.push_back({.key = "file",
+                         .value = user->value + "/" + program_invocation_short_name + "-" +
+                                  std::to_string(getpid()) + "-" + std::to_string(++number) +
+                                  ".pcapng"});
+  out.inner = std::make_unique<drivers::DeviceString>(std::move(device));
+  device = std::move(out);
+  return {};
 }
 
 // Secrets come from the kernel, except in a simulated network, where one seed determines
@@ -435,7 +481,16 @@ Result<Device> open(std::string_view text, const DeviceOptions& options) {
 
 Result<Device> Device::make(std::string_view text, const DeviceOptions& options) {
   if (auto fine = examine(options); !fine) return fine.error();
-  Result<const congestion::ControllerKind*> kind = controller(options.congestion);
+  const Result<engine::UserSettings> user = engine::read_user_settings();
+  if (!user) return user.error();
+  auto state = std::make_unique<Device::State>();
+  state->text = text;
+  state->options = options;
+  add_choices(*user, *state);
+  Result<const congestion::ControllerKind*> kind = controller(state->options.congestion);
+  if (!kind && state->user_congestion) {
+    return Error{kind.status(), state->user_congestion->source + ": " + kind.error().message};
+  }
   if (!kind) return kind.error();
   if (!SecureEntropy::available()) {
     return Error{Status::permission_denied,
@@ -447,15 +502,15 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
   const std::optional<std::string> named = take_retransmit(*parsed);
   const Result<uint32_t> engines = take_engines(*parsed);
   if (!engines) return engines.error();
+  if (auto added = add_capture(*parsed, state->user_capture, *engines); !added) {
+    return added.error();
+  }
   Result<Opened> opened = open_ports(*parsed, *engines, options.threads);
-  if (!opened) return opened.error();
+  if (!opened) return of_capture(opened.error(), state->user_capture);
   const drivers::PortFacts facts = opened->ports.front()->facts();
   const Result<Retransmission> mode = retransmission(options, named, facts);
   if (!mode) return mode.error();
-  auto state = std::make_unique<Device::State>();
-  state->text = text;
-  state->options = options;
-  if (auto logs = engine::configure_log(state->options.log); !logs) return logs.error();
+  engine::configure_log(state->options.log, *user);
   state->no_signals = missing_signals(**kind, facts);
   const congestion::ControllerKind* const used =
       state->no_signals.empty() ? *kind : replacement_of(**kind, facts);

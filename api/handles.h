@@ -30,6 +30,9 @@ struct URMA_LOCAL Device::State {
   std::string no_signals;  // why the chosen congestion control is not used; or empty
   std::string unseen;      // why other processes cannot see its counters, if it is observable
   std::string reach;       // the device string by which processes of this host reach it
+  // Where the congestion control and the capture come from, if the user chose them.
+  std::optional<Setting> user_congestion;
+  std::optional<Setting> user_capture;
   std::mutex published_mutex;
   std::map<std::string, engine::NameFiles::Held, std::less<>> published;
 

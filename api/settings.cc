@@ -9,17 +9,34 @@ namespace {
 constexpr std::string_view thread_modes[] = {"automatic", "served", "inlined"};
 
 // `no_signals`: why the one that was asked for is not used; or empty.
-Setting congestion_control(const std::string& used, bool given, const std::string& no_signals) {
+// `user`: the setting of the user that chose it, if it was not the program.
+Setting congestion_control(const std::string& used, bool given, const std::string& no_signals,
+                           const std::optional<Setting>& user) {
   const bool asked = given && no_signals.empty();
-  return {.name = "congestion",
-          .value = used,
-          .origin = asked                ? Origin::option
-                    : no_signals.empty() ? Origin::by_default
-                                         : Origin::driver,
-          .source = asked ? "DeviceOptions" : no_signals,
-          .meaning =
-              "the congestion control, of channels whose peer reports what it needs; others "
-              "use aimd"};
+  Setting out{.name = "congestion",
+              .value = used,
+              .origin = asked                ? Origin::option
+                        : no_signals.empty() ? Origin::by_default
+                                             : Origin::driver,
+              .source = asked ? "DeviceOptions" : no_signals,
+              .meaning =
+                  "the congestion control, of channels whose peer reports what it needs; others "
+                  "use aimd"};
+  if (asked && user) {
+    out.origin = user->origin;
+    out.source = user->source;
+  }
+  return out;
+}
+
+// Says that the user chose the file of a capture, and not the device string.
+void add_origin_of_capture(SettingList& settings, const std::optional<Setting>& user) {
+  if (!user) return;
+  for (Setting& one : settings) {
+    if (!one.name.ends_with("pcap.file") || !one.value.starts_with(user->value)) continue;
+    one.origin = user->origin;
+    one.source = user->source;
+  }
 }
 
 void add_options(SettingList& out, const DeviceOptions& options, Setting congestion) {
@@ -140,7 +157,8 @@ Result<SettingList> Device::settings() {
     if (facts.mapped.base != nullptr) out.push_back(past_caches(past_caches_from));
     add_options(out, state_->options,
                 congestion_control(state_->congestion, !state_->options.congestion.empty(),
-                                   state_->no_signals));
+                                   state_->no_signals, state_->user_congestion));
+    add_origin_of_capture(out, state_->user_capture);
     if (!state_->runner->simulated()) {
       out.push_back(engine::NameFiles::directory_of_this_user());
     }

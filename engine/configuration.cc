@@ -35,8 +35,13 @@ struct Key {
 constexpr Key device_key = {"device", "URMA_DEVICE",
                             "the device of open() and of tools without one"};
 constexpr Key log_key = {"log", "URMA_LOG",
-                         "which lines of logs are written to stderr: off, error, warning, info"};
-constexpr std::array keys = {device_key, log_key};
+                         "which lines of logs are written to stderr: off, error, warning, info, "
+                         "debug; also of one layer, as warning,transport=debug"};
+constexpr Key congestion_key = {"congestion", "URMA_CONGESTION",
+                                "the congestion control of devices whose program names none"};
+constexpr Key capture_key = {"capture", "URMA_CAPTURE",
+                             "the directory in which each device writes its packets to a file"};
+constexpr std::array keys = {device_key, log_key, congestion_key, capture_key};
 constexpr const char* file_variable = "URMA_CONFIG";
 
 std::string_view trimmed(std::string_view text) {
@@ -97,7 +102,7 @@ Result<ConfiguredLine> parse_line(std::string_view text, size_t number, const st
     if (name == key.name) return ConfiguredLine{std::string(name), std::string(value), number};
   }
   return wrong("\"", shown(name), "\" is not a setting", guess(name, key_names()))
-      .fix("use device or log, or put a # before the line");
+      .fix("use device, log, congestion or capture, or put a # before the line");
 }
 
 bool privileged() { return getauxval(AT_SECURE) != 0; }
@@ -223,22 +228,22 @@ Setting value_of(const Key& key, const File& file, std::string_view by_default) 
   return out;
 }
 
-// A value of `log`.
-struct LogWord {
-  std::string_view word;
-  bool logs;
-  LogLevel level;  // the least severe one
-};
-constexpr LogWord log_words[] = {
-    {"off", false, LogLevel::error},      {"error", true, LogLevel::error},
-    {"warning", true, LogLevel::warning}, {"warn", true, LogLevel::warning},
-    {"info", true, LogLevel::info},       {"debug", true, LogLevel::info}};  // the library has none
-
-const LogWord* find_word(std::string_view word) {
-  for (const LogWord& one : log_words) {
-    if (one.word == word) return &one;
+// Reads the levels of the log. What is wrong with them has no effect, and the source of the setting
+// says so: a program must not end because of the level of a log.
+void read_log(UserSettings& settings, Setting& setting) {
+  std::vector<std::string> wrong;
+  settings.log = LogChoice::parse(setting.value, wrong);
+  if (wrong.empty()) return;
+  setting.value = settings.log.text();
+  for (const std::string& why : wrong) {
+    const Error warning =
+        failed(Status::invalid_argument, setting.source, ": ", why, ", and has no effect")
+            .fix(
+                "set it to off, error, warning, info or debug, or to levels of "
+                "layers, as warning,transport=debug");
+    settings.log_warnings.push_back(warning.message);
   }
-  return nullptr;
+  for (const std::string& why : wrong) setting.source += "; " + why;
 }
 
 void write_line(std::string_view level, std::string_view text) {
@@ -283,18 +288,16 @@ std::vector<std::string> unknown_variables(const char* const* environment) {
   return out;
 }
 
-Result<Configuration> read_configuration() {
+Result<UserSettings> read_user_settings() {
   const Result<File> file = find_file();
   if (!file) return file.error();
-  Configuration out;
+  UserSettings settings;
+  Configuration& out = settings.configuration;
   out.settings.push_back(value_of(device_key, *file, default_device_string));
   out.settings.push_back(value_of(log_key, *file, "off"));
-  const Setting& log = out.settings.back();
-  if (find_word(log.value) == nullptr) {
-    return failed(Status::invalid_argument, log.source, ": \"", shown(log.value),
-                  "\" is not a level of the log")
-        .fix("set it to off, error, warning or info");
-  }
+  read_log(settings, out.settings.back());
+  out.settings.push_back(value_of(congestion_key, *file, "default"));
+  out.settings.push_back(value_of(capture_key, *file, "none"));
   const bool named = !variable(file_variable).empty();
   out.settings.push_back({.name = "config",
                           .value = file->path.empty() ? "none" : file->path,
@@ -303,22 +306,32 @@ Result<Configuration> read_configuration() {
                           .meaning = "the configuration file"});
   if (!privileged()) out.warnings = unknown_variables(environ);
   out.warnings.insert(out.warnings.end(), file->warnings.begin(), file->warnings.end());
-  return out;
+  return settings;
 }
 
-Result<void> configure_log(LogOptions& log) {
-  if (log.call) return {};
-  const Result<Configuration> chosen = read_configuration();
-  if (!chosen) return chosen.error();
-  const LogWord& word = *find_word(chosen->settings[1].value);
-  if (!word.logs) return {};
-  log.level = word.level;
-  log.call = [](const LogLine& line) { write_line(name(line.level), line.text); };
-  static std::atomic_flag warned;
-  if (word.level >= LogLevel::warning && !warned.test_and_set()) {
-    for (const std::string& one : chosen->warnings) write_line("warning", one);
+const Setting* UserSettings::chosen(std::string_view name) const {
+  for (const Setting& one : configuration.settings) {
+    if (one.name == name && one.origin != Origin::by_default) return &one;
   }
-  return {};
+  return nullptr;
+}
+
+void configure_log(LogOptions& log, const UserSettings& settings) {
+  if (log.call) return;
+  static std::atomic_flag warned_of_log;
+  if (!settings.log_warnings.empty() && !warned_of_log.test_and_set()) {
+    for (const std::string& one : settings.log_warnings) write_line("warning", one);
+  }
+  const std::optional<LogLevel> level = settings.log.level();
+  if (!level) return;
+  log.level = *level;
+  log.call = [choice = settings.log](const LogLine& line) {
+    if (choice.has(line.layer, line.level)) write_line(name(line.level), line.text);
+  };
+  static std::atomic_flag warned;
+  if (*level >= LogLevel::warning && !warned.test_and_set()) {
+    for (const std::string& one : settings.configuration.warnings) write_line("warning", one);
+  }
 }
 
 }  // namespace urma::engine

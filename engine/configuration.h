@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/log_choice.h"
 #include "urma/core/configuration.h"
 #include "urma/core/log.h"
 #include "urma/core/result.h"
@@ -27,11 +28,19 @@ Result<std::vector<ConfiguredLine>> parse_configuration(std::string_view text,
 // one of the library's. Those that begin with URMA_TEST_ are left out.
 std::vector<std::string> unknown_variables(const char* const* environment);
 
-// Reads the environment and the file of this process (`urma::configuration`).
-Result<Configuration> read_configuration();
+// The settings of the environment and of the file of this process.
+struct UserSettings {
+  Configuration configuration;  // as `urma::configuration` returns it
+  LogChoice log;
+  std::vector<std::string> log_warnings;  // about levels of the log that have no effect, with a fix
+
+  // Returns a setting, or null if the user did not set it.
+  const Setting* chosen(std::string_view name) const;
+};
+Result<UserSettings> read_user_settings();
 
 // Fills the options of a log that the application did not ask for, if the user did. The lines, and
 // once per process the warnings, are written to stderr.
-Result<void> configure_log(LogOptions& log);
+void configure_log(LogOptions& log, const UserSettings& settings);
 
 }  // namespace urma::engine

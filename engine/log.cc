@@ -63,19 +63,22 @@ void Log::ring() {
 
 // ---- the thread
 
+// Logs a line that lacks only its text.
 template <class Text>
-void Log::log(LogLevel level, std::string_view kind, uint64_t count, Text&& text) {
-  if (level > options_.level) return;
+void Log::log(const LogLine& line, Text&& text) {
+  if (line.level > options_.level) return;
   try {
-    const std::string line = device_ + ": " + text();
-    options_.call({.level = level, .kind = kind, .count = count, .text = line});
+    const std::string whole = device_ + ": " + text();
+    LogLine complete = line;
+    complete.text = whole;
+    options_.call(complete);
   } catch (const std::bad_alloc&) {
     // The line is lost, because there is no memory for its text.
   }
 }
 
 void Log::run() {
-  log(LogLevel::info, "opened", 1, [this] { return "opened: " + opening_; });
+  log({.kind = "opened", .text = {}, .layer = "engine"}, [this] { return "opened: " + opening_; });
   Snapshot now;
   for (;;) {
     // Reads `rung_` before `ended_` and `full_`, so that a later ring ends the sleep below.
@@ -92,7 +95,7 @@ void Log::run() {
     const Duration left = next == never ? longest_sleep : next - read_clock();
     if (left > Duration{}) futex_wait(rung_, rung, std::min(left, longest_sleep));
   }
-  log(LogLevel::info, "closed", 1, [] { return std::string("closed"); });
+  log({.kind = "closed", .text = {}, .layer = "engine"}, [] { return std::string("closed"); });
 }
 
 // Returns the time at which the next delayed line may be logged.
@@ -110,7 +113,12 @@ Time Log::log_news(const Snapshot& now, bool all) {
     }
     const uint64_t since = count - std::exchange(logged.count, count);
     logged.next = clock + Duration(std::chrono::seconds(1)) / options_.per_second;
-    log(kinds[i].level, kinds[i].name, since, [&] { return kinds[i].text(now, since); });
+    log({.level = kinds[i].level,
+         .kind = kinds[i].name,
+         .count = since,
+         .text = {},
+         .layer = kinds[i].layer},
+        [&] { return kinds[i].text(now, since); });
   }
   return soonest;
 }

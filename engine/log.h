@@ -46,7 +46,7 @@ class Log {
   void run();
   Time log_news(const Snapshot& now, bool all);
   template <class Text>
-  void log(LogLevel level, std::string_view kind, uint64_t count, Text&& text);
+  void log(const LogLine& line, Text&& text);
   void ring();
 
   const LogOptions options_;

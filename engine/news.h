@@ -27,7 +27,8 @@ struct Snapshot {
 // row to news.cc, and its kind to docs/operating.md.
 struct NewsKind {
   LogLevel level;
-  std::string_view name;  // LogLine::kind
+  std::string_view layer;  // LogLine::layer
+  std::string_view name;   // LogLine::kind
   uint64_t (*count)(const Snapshot& now);
   // The text of a line: the event that occurred `count` times since the last line, why, and a fix.
   std::string (*text)(const Snapshot& now, uint64_t count);

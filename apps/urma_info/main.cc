@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "apps/common/failure.h"
@@ -65,7 +66,11 @@ Answer device(const Options& options, bool config) {
   }
   Answer out;
   if (view.error) out.exit = apps::exit_for(view.error->status);
+  // Settings that the device also lists are shown once.
   SettingList all = chosen.settings;
+  std::erase_if(all, [&](const Setting& one) {
+    return std::ranges::find(view.settings, one.name, &Setting::name) != view.settings.end();
+  });
   all.insert(all.end(), view.settings.begin(), view.settings.end());
   out.text = config ? to_text(all, options.verbose)
                     : fmt::format("  {}\n{}{}", text, to_text(view), congestion_text(view));

@@ -20,13 +20,14 @@ class Heard {
     std::string kind;
     uint64_t count;
     std::string text;
+    std::string layer;
   };
   LogOptions options(LogLevel level = LogLevel::info, uint32_t per_second = 1) {
     return {.call =
                 [this](const LogLine& line) {
                   const std::lock_guard lock(mutex_);
-                  lines_.push_back(
-                      {line.level, std::string(line.kind), line.count, std::string(line.text)});
+                  lines_.push_back({line.level, std::string(line.kind), line.count,
+                                    std::string(line.text), std::string(line.layer)});
                   came_.notify_all();
                 },
             .level = level,
@@ -70,6 +71,7 @@ TEST_CASE("a device logs when it is opened, meets a peer, loses it, and is close
     const auto made = heard.of("channel_made");
     REQUIRE(made.size() == 1);
     CHECK(made[0].level == LogLevel::info);
+    CHECK(made[0].layer == "transport");
     CHECK(made[0].text.starts_with("udp:: "));
     CHECK(made[0].text.find(to_string(peer.device.endpoint())) != std::string::npos);
   }
@@ -78,7 +80,23 @@ TEST_CASE("a device logs when it is opened, meets a peer, loses it, and is close
   const auto all = heard.all();
   CHECK(all.front().kind == "opened");
   CHECK(all.back().kind == "closed");
+  CHECK(all.back().layer == "engine");
   CHECK(all.size() == 4);
+}
+
+TEST_CASE("the level debug explains why works are slow, which others do not show") {
+  for (const LogLevel level : {LogLevel::debug, LogLevel::info}) {
+    Heard heard;
+    Side side = Side::open("fault(loss=20%):udp:", {.log = heard.options(level)});
+    Side peer = Side::open("udp:");
+    const auto import = side.device.import(peer.line()).value();
+    const auto bytes = bytes_like(100, 1);
+    while (side.device.stats()->retransmitted == 0) {
+      REQUIRE(run_one(side.jetty, write(bytes, import.segment)).ok());
+    }
+    side.device.close();  // logs what is left
+    CHECK(heard.of("resent", 0).empty() == (level == LogLevel::info));
+  }
 }
 
 TEST_CASE(

@@ -15,7 +15,8 @@ import tempfile
 from running import run_tests
 
 INFO, STAT, FEED, PERF = sys.argv[1:5]
-OURS = ("URMA_DEVICE", "URMA_LOG", "URMA_CONFIG", "XDG_CONFIG_HOME", "HOME")
+OURS = ("URMA_DEVICE", "URMA_LOG", "URMA_CONGESTION", "URMA_CAPTURE", "URMA_CONFIG",
+        "XDG_CONFIG_HOME", "HOME")
 STRANGER = 64125  # a user that does not exist
 
 
@@ -77,7 +78,6 @@ def test_what_is_wrong_is_an_error_with_a_cure():
     with home() as (folder, path):
         for text, why in ((b"devise = udp:\n", f"{path}:1: \"devise\" is not a setting; perhaps"),
                           (b"\ndevice\n", f"{path}:2: \"device\" is not NAME = VALUE"),
-                          (b"log = loud\n", f"{path}:1: \"loud\" is not a level of the log"),
                           (b"log = off\nlog = off\n", f"{path}:2: log is set in line 1 already"),
                           (b"x" * 70000, f"{path}: has more than 65536 bytes"),
                           (bytes(range(256)), f"{path}:1: ")):
@@ -88,12 +88,15 @@ def test_what_is_wrong_is_an_error_with_a_cure():
                 assert "Fix: " in done.stderr and not done.stdout, done
         path.unlink()
         for variables, why in (({"URMA_DEVICE": "upd:"}, "URMA_DEVICE: "),
-                               ({"URMA_LOG": "loud"}, 'URMA_LOG: "loud" is not a level'),
+                               ({"URMA_CONGESTION": "fast"},
+                                'URMA_CONGESTION: open: there is no congestion control "fast"'),
+                               ({"URMA_CAPTURE": "/nonexistent"},
+                                "URMA_CAPTURE: pcap: /nonexistent/urma_feed-"),
                                ({"URMA_CONFIG": "/nonexistent/x"}, "No such file"),
                                ({"URMA_CONFIG": "/"}, "/: Is a directory")):
             done = run("consume", "--count", "1", program=FEED, home=folder, **variables)
             assert done.returncode != 0 and "Fix: " in done.stderr, done
-            assert why.split(": ")[-1] in done.stderr or "URMA_DEVICE" in variables, done
+            assert why in done.stderr or "URMA_DEVICE" in variables, done
         os.mkfifo(path)
         done = run("--config", home=folder)  # does not wait for a writer
         assert done.returncode == 0, done
@@ -158,6 +161,78 @@ def test_a_measurement_in_one_program_uses_the_chosen_device():
         assert done.returncode == 1 and done.stdout == "" and "Fix: " in done.stderr, done
 
 
+def test_a_wrong_level_of_the_log_is_a_warning():
+    with home() as (folder, path):
+        for value, used, why in (
+                ("loud", "off", '"loud" is not a level of the log'),
+                ("wran", "off", "perhaps warn is meant"),
+                ("info,tq=debug", "info", '"tq" is not a layer of the log'),
+                ("tp=debg,engine=info", "off,engine=info", "perhaps debug is meant")):
+            path.write_text(f"log = {value}\n")
+            for source, how in (("URMA_LOG", {"URMA_LOG": value}),
+                                (f"{path}:1", {"home": folder})):
+                done = run("udp:", **how)
+                assert done.returncode == 0 and "udp:" in done.stdout, done
+                (warning,) = [line for line in done.stderr.splitlines() if "Fix: " in line]
+                assert warning.startswith(f"liburma: warning: {source}: ") and why in warning, done
+                # A log that has a level is written nevertheless.
+                assert (": opened: " in done.stderr) == ("info" in used), done
+                _, chosen = settings("udp:", **how)
+                assert chosen["log"]["value"] == used and why in chosen["log"]["source"], chosen
+        assert run(program=STAT, URMA_LOG="loud").returncode == 0
+
+
+def test_layers_of_the_log_have_levels_of_their_own():
+    def lines(log):
+        done = run("udp:", URMA_LOG=log)
+        assert done.returncode == 0, done
+        return done.stderr.splitlines()
+    for log, shown in (("info", 2), ("engine=info", 2), ("warning,engine=debug", 2),
+                       ("info,engine=off", 0), ("debug,engine=warning", 0), ("tp=debug", 0)):
+        assert len(lines(log)) == shown, (log, lines(log))
+    done = run("write_bw", "--self", "--count", "3000", "--size", "4K", "--device",
+               "fault(loss=10%):udp:", "--peer-device", "udp:", program=PERF, URMA_LOG="tp=debug")
+    assert done.returncode == 0, done
+    assert "were sent again, because" in done.stderr, done
+    assert ": opened: " not in done.stderr, done
+
+
+def test_the_congestion_control_of_any_program():
+    device, chosen = settings("udp:", URMA_CONGESTION="caqm_r")
+    (control,) = [one for one in device["settings"] if one["name"] == "congestion"]
+    assert control["value"] == "caqm_r" and control["origin"] == "environment", control
+    assert control["source"] == "URMA_CONGESTION" and chosen["congestion"]["value"] == "caqm_r"
+    with home() as (folder, path):
+        path.write_text("congestion = caqm_r\n")
+        device, _ = settings("udp:", home=folder)
+        (control,) = [one for one in device["settings"] if one["name"] == "congestion"]
+        assert control["origin"] == "file" and control["source"] == f"{path}:1", control
+        # A list shows it once.
+        assert run("--config", "udp:", home=folder).stdout.count("congestion ") == 1
+    done = run("write_lat", "--self", "--count", "10", "--json", "--device", "udp:", "--cc", "aimd",
+               program=PERF, URMA_CONGESTION="caqm_r")
+    assert done.returncode == 0 and '"caqm_r"' not in done.stdout, done
+
+
+def test_packets_of_any_program_are_captured():
+    with tempfile.TemporaryDirectory() as folder:
+        done = run("write_lat", "--self", "--count", "10", "--device", "udp:", program=PERF,
+                   URMA_CAPTURE=folder)
+        assert done.returncode == 0, done
+        captures = list(pathlib.Path(folder).iterdir())
+        assert len(captures) == 2, captures  # of each end
+        for path in captures:
+            assert path.name.startswith("urma_perf-") and path.name.endswith("-1.pcapng"), captures
+            assert path.stat().st_mode & 0o777 == 0o600 and path.stat().st_size > 1000, path
+            assert path.read_bytes().startswith(b"\x0a\x0d\x0d\x0a"), path
+        device, chosen = settings("udp:", URMA_CAPTURE=folder)
+        (file,) = [one for one in device["settings"] if one["name"].endswith("pcap.file")]
+        assert file["origin"] == "environment" and file["source"] == "URMA_CAPTURE", file
+        assert file["value"].startswith(folder) and device["device"] == "udp:", file
+        done = run("--config", "udp:?engines=2", URMA_CAPTURE=folder)
+        assert done.returncode != 0 and "URMA_CAPTURE: a device with several" in done.stderr, done
+
+
 def test_a_privileged_program_reads_no_environment():
     if os.geteuid() != 0:
         print("(skipped: only root can make a program that has its rights)")
@@ -170,6 +245,7 @@ def test_a_privileged_program_reads_no_environment():
                               text=True, timeout=30, user=STRANGER, group=STRANGER,
                               extra_groups=[], cwd="/",
                               env={"URMA_DEVICE": "upd:", "URMA_LOG": "info", "URMA_X": "",
+                                   "URMA_CAPTURE": folder, "URMA_CONGESTION": "none",
                                    "URMA_CONFIG": "/nonexistent"})
         if "nosuid" in subprocess.run(["findmnt", "-no", "OPTIONS", "-T", folder],
                                       capture_output=True, text=True).stdout:
@@ -177,7 +253,8 @@ def test_a_privileged_program_reads_no_environment():
             return
         assert done.returncode == 0 and done.stderr == "", done
         chosen = json.loads(done.stdout)["configuration"]
-        assert [one["value"] for one in chosen] == ["cxl:", "off", "none"], chosen
+        values = [one["value"] for one in chosen]
+        assert values == ["cxl:", "off", "default", "none", "none"], chosen
 
 
 run_tests(globals())

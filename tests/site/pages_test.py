@@ -227,7 +227,7 @@ def check_overviews(out):
     variables = re.findall(r"^\| `(URMA_\w+)` \|", operating, re.MULTILINE)
     tools = [path.stem for path in (ROOT / "docs/man").glob("*.1")]
     documents = [path.name for path in (ROOT / "docs").glob("*.md") if path.name != "README.md"]
-    assert len(variables) == 3 and len(tools) >= 8, (variables, tools)
+    assert len(variables) == 5 and len(tools) >= 8, (variables, tools)
     for name in (*variables, *(f"{tool}(1)" for tool in tools), *documents,
                  "/dev/shm/urma-devices-UID", "urma.conf"):
         assert name in said, f"urma(7) lacks {name}"

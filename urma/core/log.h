@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -12,20 +13,27 @@ enum class LogLevel : uint8_t {
   error,    // a system call failed
   warning,  // works failed, peers or packets were lost, or peers sent something wrong
   info,     // the device was opened or closed, a channel was made, a peer left
+  debug,    // explains why works are slow: packets were sent again, receivers were not ready
 };
 // Returns whether the enumeration has this value, since any number can be cast to an enumeration.
-constexpr bool is_valid(LogLevel level) { return level <= LogLevel::info; }
-// Returns the name of the level: "error", "warning" or "info".
+constexpr bool is_valid(LogLevel level) { return level <= LogLevel::debug; }
+// Returns the name of the level: "error", "warning", "info" or "debug".
 constexpr std::string_view name(LogLevel level) {
-  return level == LogLevel::error ? "error" : level == LogLevel::warning ? "warning" : "info";
+  constexpr std::array<std::string_view, 4> names = {"error", "warning", "info", "debug"};
+  return is_valid(level) ? names[static_cast<size_t>(level)] : "unknown";
 }
+
+// The layers of the library that log something (LogLine::layer).
+inline constexpr std::array<std::string_view, 6> log_layers = {"drivers", "transport", "congestion",
+                                                               "memseg",  "jetty",     "engine"};
 
 // One line of a device's log. The texts are valid until the callback returns.
 struct LogLine {
   LogLevel level = LogLevel::info;  // how severe it is
   std::string_view kind;            // for programs; docs/operating.md lists all kinds
   uint64_t count = 1;               // occurrences since the last line of this kind
-  std::string_view text;  // for people, one line: the device, what happened, why, and what to do
+  std::string_view text;   // for people, one line: the device, what happened, why, and what to do
+  std::string_view layer;  // the layer that it is about, one of `log_layers`
 };
 
 // How a device logs. The device compares its counters at most ten times a second and passes lines

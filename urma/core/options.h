@@ -59,8 +59,8 @@ struct DeviceOptions {
   // next work makes a new channel, which takes two round trips. 1 ms to 24 h, or zero, which never
   // closes a channel. Channels of a window are not closed, since they take no resources there.
   Duration idle_timeout = std::chrono::minutes(5);
-  // The name of the congestion control. If empty, the device uses the default, which urma_info
-  // shows.
+  // The name of the congestion control. If empty, the device uses the one that the user chose
+  // (URMA_CONGESTION), or the default, which urma_info shows.
   std::string congestion{};
   // How this end detects and retransmits lost packets. If empty, the device uses the mode that the
   // device string names (`retransmit=`) or, without that option, the mode that suits the medium:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/news.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <set>
@@ -36,12 +37,13 @@ TEST_CASE("each piece of news is one line, with a count, and a fix for problems"
   for (const NewsKind& kind : all_news()) {
     INFO(kind.name);
     CHECK(names.insert(kind.name).second);
+    CHECK(std::ranges::find(log_layers, kind.layer) != log_layers.end());
     CHECK(kind.count(Snapshot{}) == 0);
     CHECK(kind.count(now) == 7);
     for (const uint64_t count : {1, 7}) {
       const std::string text = kind.text(now, count);
       CHECK(text.find('\n') == text.npos);
-      CHECK(mentions(text, "Fix: ") == (kind.level != LogLevel::info));
+      CHECK(mentions(text, "Fix: ") == (kind.level < LogLevel::info));
       CHECK((count == 1 || mentions(text, "7 ")));
       CHECK((count != 1 || !mentions(text, "7 ")));
     }

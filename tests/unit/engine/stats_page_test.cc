@@ -84,6 +84,7 @@ TEST_CASE("a page has room for all metrics of a port and of its paths") {
                                std::string(100, 'm')};
   const size_t most = drivers::PacketPort::most_metrics + 3 * most_paths;
   one.metrics.assign(most, longest);
+  for (size_t i = 0; i < most; ++i) one.metrics[i].name.replace(0, 3, std::to_string(100 + i));
   const StatsPage page{one};
   CHECK(StatsPage::parse(page.bytes()).value().metrics.size() == all_metrics().size() + most);
 }
