@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "apps/urma_info/look.h"
 #include "apps/urma_info/split_error.h"
 #include "apps/urma_info/wrap.h"
 
@@ -66,19 +67,20 @@ void have_it_measured(Device& device) {
 DeviceView view_device(const std::string& text, bool measure) {
   DeviceView view;
   view.text = text;
-  Result<Device> device = urma::open(text);
+  Look look(text);
+  Result<Device>& device = look.device();
   if (!device) {
     view.error = device.error();
     return view;
   }
   if (measure) have_it_measured(*device);
-  Result<SettingList> settings = device->settings();
+  Result<SettingList> settings = look.settings();
   if (!settings) {
     view.error = settings.error();
     return view;
   }
   view.settings = std::move(*settings);
-  view.description = device->description();
+  view.description = look.description();
   view.reach = reach_of(view, device->endpoint().address);
   view.abilities = abilities_of(*device, view.settings);
   view.congestion = device->congestion_choices();

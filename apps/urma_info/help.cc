@@ -28,7 +28,7 @@ constexpr std::string_view first_screen =
   --json             one JSON object on stdout instead of text
   --version
 
-Devices are opened briefly; opening cxl: creates this user's window if there is none.
+Devices are opened briefly. A window that does not exist is not made for that.
 
 Exit codes: 0 ok   1 error   2 usage   3 --doctor found something that needs a fix
 )";

@@ -20,6 +20,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "apps/urma_info/look.h"
 #include "base/loopback.h"
 
 namespace urma::apps::info {
@@ -142,7 +143,8 @@ Host this_host() {
   };
   host.held = is_held;
   host.open = [](const std::string& device) -> Result<void> {
-    const auto opened = urma::open(device);
+    Look look(device);
+    const Result<Device>& opened = look.device();
     if (!opened) return opened.error();
     return {};
   };

@@ -233,6 +233,36 @@ def test_packets_of_any_program_are_captured():
         assert done.returncode != 0 and "URMA_CAPTURE: a device with several" in done.stderr, done
 
 
+def test_a_look_at_a_window_does_not_make_it():
+    window = f"/dev/shm/urma-test-look-{os.getpid()}"
+    for command in ((), ("--config",), ("--config", "--json")):
+        done = run(*command, f"cxl:{window}")
+        assert done.returncode == 0 and window in done.stdout, done
+        assert "urma-info" not in done.stdout, done
+        assert not os.path.exists(window), command
+    assert not [name for name in os.listdir("/dev/shm") if name.startswith(".urma-info")]
+    device, _ = settings(f"cxl:{window}?size=4M")
+    found = {one["name"]: one for one in device["settings"]}
+    assert found["window"]["value"] == window and found["window_size"]["value"] == "4M", found
+    with open(window, "wb"):  # a window that exists is used
+        pass
+    try:
+        assert run(f"cxl:{window}").returncode == 0 and os.path.getsize(window) > 0
+    finally:
+        os.unlink(window)
+    if os.geteuid() == 0:
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            program = shutil.copy(INFO, folder)
+            own = f"/dev/shm/urma-{STRANGER}"
+            for command in ([], ["--config"], ["--doctor"]):
+                done = subprocess.run([program, *command], capture_output=True, text=True,
+                                      timeout=60, user=STRANGER, group=STRANGER, extra_groups=[],
+                                      cwd="/", env={})
+                assert own in done.stdout and not os.path.exists(own), (command, done)
+            os.rmdir(f"/dev/shm/urma-devices-{STRANGER}")
+
+
 def test_a_privileged_program_reads_no_environment():
     if os.geteuid() != 0:
         print("(skipped: only root can make a program that has its rights)")
