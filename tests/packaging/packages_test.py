@@ -99,6 +99,13 @@ def use_tools(system):
         assert (system.root / "usr/share" / place).exists(), place
 
 
+def check_tracepoints(system):
+    said = system.run("readelf -n -W /usr/lib/*/liburma.so.0.*")
+    found = set(re.findall(r"Provider: urma\s+Name: (\w+)", said))
+    assert found == {"post", "transmit", "receive", "execute", "complete"}, said
+    assert (system.root / "usr/share/urma/bpftrace/latency.bt").exists()
+
+
 def use_drivers(system):
     for device, words in DRIVERS.items():
         assert words in system.answer(f"urma_info '{device}'"), system.answer(f"urma_info {device}")
@@ -149,6 +156,7 @@ def use(system, packages, soversion):
     before = system.files()
     install("urma-tools")
     use_tools(system)
+    check_tracepoints(system)
     install(f"liburma{soversion}", f"liburma-dpdk{soversion}", f"liburma-verbs{soversion}",
             "librte-meta-net")
     use_drivers(system)
