@@ -27,6 +27,26 @@ std::string line_of(const std::vector<Strip>& strips, Cell&& of) {
 
 }  // namespace
 
+std::string wrapped(std::string before, std::string_view text, std::optional<size_t> room,
+                    size_t indent) {
+  size_t used = before.size();
+  for (bool first = true; !text.empty(); first = false) {
+    const size_t end = std::min(text.find(' '), text.size());
+    const size_t blank = first ? 0 : 1;
+    if (!first && room && used + blank + end > *room) {
+      before += '\n' + std::string(indent, ' ');
+      used = indent;
+    } else {
+      before.append(blank, ' ');
+      used += blank;
+    }
+    before += text.substr(0, end);
+    used += end;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return before + '\n';
+}
+
 std::string short_number(double value) {
   constexpr const char* units[] = {"", "k", "M", "G", "T", "P", "E"};
   size_t unit = 0;

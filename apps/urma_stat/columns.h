@@ -26,6 +26,12 @@ std::string row_line(const std::vector<Strip>& strips, size_t row);
 // Returns the titles, and a line for each row.
 std::string lines_of(const std::vector<Strip>& strips);
 
+// Returns `before` and the text behind it, broken at blanks so that no line is longer than the
+// room. All lines but the first are indented. Words that are longer stay whole. Without room it is
+// one line.
+std::string wrapped(std::string before, std::string_view text, std::optional<size_t> room,
+                    size_t indent = 2);
+
 // Returns a number in three digits with a unit: "0", "12.3", "456k", "1.20M".
 std::string short_number(double value);
 // Returns the number as short_number does, or "-" if there is no value.

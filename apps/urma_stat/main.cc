@@ -67,7 +67,8 @@ std::string text_of(const Options& options, const Look& look, std::optional<size
   if (options.json) return look_json(look, options.watch);
   if (options.prometheus) return prometheus_text(look);
   if (options.peers) return peers_table(look, {.room = room, .all = options.all});
-  return options.process.empty() ? table(look, rates, room) : details(look, rates, options.all);
+  return options.process.empty() ? table(look, rates, room)
+                                 : details(look, rates, options.all, room);
 }
 
 // Returns the width of the table; no limit without a terminal.

@@ -77,6 +77,28 @@ Lines lines_in(const Look& look, const PeersShown& how) {
   return out;
 }
 
+// Returns the address of a peer without the port that peers usually have; in a window its slot; and
+// of a long IPv6 address the first group and the end.
+std::string short_address(const std::string& text) {
+  constexpr size_t longest = 20;
+  const Result<Endpoint> peer = parse_endpoint(text);
+  if (peer && in_window(peer->address)) {
+    constexpr size_t slot_at = sizeof window_prefix + sizeof(uint64_t);
+    uint32_t slot = 0;
+    for (size_t i = slot_at; i < peer->address.bytes.size(); ++i) {
+      slot = slot << 8 | static_cast<uint32_t>(peer->address.bytes[i]);
+    }
+    return fmt::format("slot {}", slot);
+  }
+  std::string out = text;
+  const std::string port = fmt::format(":{}", ub_port);
+  if (out.ends_with(port)) out.resize(out.size() - port.size());
+  if (out.size() <= longest) return out;
+  const size_t first = std::min(out.find(':'), longest / 3) + 1;
+  const size_t end = out.find(':', out.size() - (longest - first - 1));
+  return out.substr(0, first) + "~" + out.substr(std::min(end, out.size() - 1));
+}
+
 // A table that is being put together. A column in which no line has a value is not added.
 class Table {
  public:
@@ -114,7 +136,7 @@ class Table {
       if (width_of(strips_) <= room) break;
       if (remove(name)) without += fmt::format("{}{}", without.empty() ? "" : ", ", name);
     }
-    return without.empty() ? "" : "too narrow for: " + without + "\n";
+    return without.empty() ? "" : wrapped("too narrow for: ", without, room);
   }
 
   std::string text() const {
@@ -136,20 +158,19 @@ class Table {
     return std::erase_if(strips_, [&](const Strip& strip) { return strip.name == name; }) > 0;
   }
 
-  // Writes the process above its channels instead of beside each of them, shortens titles, and
-  // leaves out the port that peers usually have.
+  // Writes the process above its channels instead of beside each of them, and shortens titles and
+  // addresses.
   void shorten() {
     headed_ = true;
     for (const char* const name : {"pid", "user", "process", "device"}) remove(name);
     constexpr std::pair<std::string_view, std::string_view> titles[] = {
         {"in flight", "flight"}, {"least rtt", "least"}, {"spurious", "spur"}};
-    const std::string port = fmt::format(":{}", ub_port);
     for (Strip& strip : strips_) {
       for (const auto& [from, to] : titles) {
         if (strip.name == from) strip.title = to;
       }
       for (std::string& cell : strip.cells) {
-        if (strip.name == "peer" && cell.ends_with(port)) cell.resize(cell.size() - port.size());
+        if (strip.name == "peer" || strip.name == "from") cell = short_address(cell);
       }
       fit(strip);
     }
@@ -213,7 +234,7 @@ Table table_of(const std::vector<Line>& lines) {
 }
 
 // Returns a line for each reason, with the number of lines of the table that it is about.
-std::string reasons(const std::vector<Line>& lines) {
+std::string reasons(const std::vector<Line>& lines, std::optional<size_t> room) {
   std::map<std::string, size_t> reasons;
   for (const Line& line : lines) {
     if (line.channel.why.empty()) continue;
@@ -222,7 +243,8 @@ std::string reasons(const std::vector<Line>& lines) {
   }
   std::string out;
   for (const auto& [reason, count] : reasons) {
-    out += fmt::format("* {}{}\n", reason, count > 1 ? fmt::format(" ({} rows)", count) : "");
+    const std::string rows = count > 1 ? fmt::format(" ({} rows)", count) : "";
+    out += wrapped("* ", reason + rows, room);
   }
   return out;
 }
@@ -288,7 +310,7 @@ std::string peers_table(const Look& look, const PeersShown& how) {
   if (lines.shown.empty()) return "No device that is shown here has a channel.\n" + more;
   Table table = table_of(lines.shown);
   const std::string note = how.room ? table.narrow(*how.room) : "";
-  return table.text() + note + reasons(lines.shown) + more;
+  return table.text() + note + reasons(lines.shown, how.room) + more;
 }
 
 json peers_json(const Row& row) {

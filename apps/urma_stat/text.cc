@@ -76,6 +76,24 @@ std::vector<Strip> all_strips(const Look& look, bool rates) {
   return all;
 }
 
+// Gives the room that is left to the columns whose texts were cut.
+void widen_texts(std::vector<Strip>& strips, size_t room) {
+  const auto longest_in = [](const Strip& strip) {
+    size_t longest = strip.title.size();
+    for (const std::string& cell : strip.cells) longest = std::max(longest, cell.size());
+    return longest;
+  };
+  for (Strip& strip : strips) {
+    if (strip.name == "pid") strip.width = std::min(strip.width, longest_in(strip));
+  }
+  for (Strip& strip : strips) {
+    const size_t used = width_of(strips);
+    if (!strip.text || used >= room) continue;
+    const size_t wanted = std::min(longest_in(strip), widest_device);
+    strip.width = std::clamp(wanted, strip.width, strip.width + room - used);
+  }
+}
+
 // Removes and shortens columns until the table is as wide as the room. Columns that report problems
 // are removed last. Returns a line about the removed columns; empty if there are none.
 std::string narrow(std::vector<Strip>& strips, size_t room) {
@@ -91,13 +109,13 @@ std::string narrow(std::vector<Strip>& strips, size_t room) {
     without += fmt::format("{}{}", without.empty() ? "" : ", ", name);
   };
   const auto tighten = [&] {
-    if (fits()) return;
     for (Strip& strip : strips) {
       if (!strip.text && strip.name != "pid") {
         strip.width = std::max(strip.title.size(), widest_number);
       }
     }
   };
+  if (fits()) return "";
   tighten();
   leave_out("open");
   leave_out("peers");
@@ -106,12 +124,13 @@ std::string narrow(std::vector<Strip>& strips, size_t room) {
       if (strip.text) strip.width = std::min(strip.width, narrow_text);
       if (strip.title.ends_with("/s")) strip.title.resize(strip.title.size() - 2);
     }
+    tighten();
   }
-  tighten();
   for (const std::string_view name :
        {"done", "executed", "works", "bytes", "user", "process", "device"}) {
     leave_out(name);
   }
+  widen_texts(strips, room);
   if (without.empty()) return "";
   const std::string note = "too narrow for: " + without + "\n";
   if (note.size() <= room + 1) return note;
@@ -124,14 +143,15 @@ std::string whole(uint64_t value) {
   return value == UINT64_MAX ? "none" : fmt::format("{}", value);
 }
 
-std::string facts(const Row& row) {
+std::string facts(const Row& row, std::optional<size_t> room) {
   const ObservedDevice& device = row.device;
   const std::string user =
       is_of_another_user(row) ? fmt::format(" of {}", user_name(device.uid)) : std::string();
   std::string out = fmt::format("process      {} {}{}, since {}\n", device.pid, device.process,
                                 user, date(device.process_started));
   out += fmt::format("device       {}, since {}\n", device.device, date(device.opened));
-  out += fmt::format("             {}\n", device.description);
+  constexpr size_t indent = 13;
+  out += wrapped(std::string(indent, ' '), device.description, room, indent);
   out += fmt::format("endpoint     {}   EID {}\n", device.endpoint, device.eid);
   const std::string age = row.age_seconds ? fmt::format("{:.1f} s ago", *row.age_seconds)
                                           : "of its beginning: it has not been run yet";
@@ -163,11 +183,13 @@ std::optional<double> bytes_rate(const Row& row) {
   return sum(bytes, [&](std::string_view metric) { return row.rate(metric); });
 }
 
-std::string details(const Look& look, bool rates, bool all) {
+std::string details(const Look& look, bool rates, bool all, std::optional<size_t> room) {
+  constexpr size_t least_room = 110;  // with the windows of the metrics
+  const bool narrow = room && *room < least_room;
   std::string out;
   for (const Row& row : look.rows) {
     if (!out.empty()) out += "\n";
-    out += facts(row);
+    out += facts(row, room);
     const std::string* part = nullptr;
     size_t zeros = 0;
     for (size_t i = 0; i < row.device.metrics.size(); ++i) {
@@ -178,9 +200,12 @@ std::string details(const Look& look, bool rates, bool all) {
       }
       if (part == nullptr || *part != metric.part) out += "\n" + metric.part + "\n";
       part = &metric.part;
-      out += fmt::format("  {:<24} {:>14} ", metric.name, whole(metric.value));
-      if (rates) out += fmt::format("{:>7}/s ", shown(row.rates[i]));
-      out += fmt::format("{:<11} {:<10}  {}\n", metric.unit, metric.window, metric.meaning);
+      std::string line = fmt::format("  {:<24} {:>14} ", metric.name, whole(metric.value));
+      if (rates) line += fmt::format("{:>7}/s ", shown(row.rates[i]));
+      line += fmt::format("{:<11} ", metric.unit);
+      if (!narrow) line += fmt::format("{:<10}  ", metric.window);
+      const size_t indent = line.size();
+      out += wrapped(std::move(line), metric.meaning, room, indent);
     }
     if (zeros > 0) out += fmt::format("\n{} counters are 0; --all shows them\n", zeros);
   }

@@ -11,8 +11,9 @@ namespace urma::apps::stat {
 // Returns a line for each device, with rates of counters if `rates`. If there is a limit to the
 // width, a last line names the columns that were left out.
 std::string table(const Look& look, bool rates, std::optional<size_t> room = {});
-// Returns the metrics of each device, those that are 0 only if `all`.
-std::string details(const Look& look, bool rates, bool all);
+// Returns the metrics of each device, those that are 0 only if `all`. If there is a limit to the
+// width, texts that are longer are continued below.
+std::string details(const Look& look, bool rates, bool all, std::optional<size_t> room = {});
 // Returns how many bytes the works of a device move per second: in packets that were acknowledged,
 // by copies, or by adapters. Empty if not known yet.
 std::optional<double> bytes_rate(const Row& row);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "apps/urma_stat/peers.h"
+#include "apps/urma_stat/text.h"
 #include "tests/catch.h"
 
 namespace urma::test {
@@ -96,6 +97,74 @@ TEST_CASE("without a limit each row is complete; 80 columns have what tells a ch
   for (size_t room = 40; room < 200; ++room) {
     const std::string text = peers_table(look, {.room = room});
     CHECK(std::min(text.find('\n'), text.size()) <= room);
+  }
+}
+
+TEST_CASE("addresses do not take the room of what tells a channel's state") {
+  // A window's address has its number, which says nothing here, and the slot.
+  const Look look = look_at({busy_channel("[fd75:726d:61b3:312d:14de:4a4d:5100:2a]:4792"),
+                             busy_channel("[2001:db8:1234:5678:9abc:def0:1234:5678]:4801")},
+                            2e9);
+  CHECK(contains(peers_table(look), "[fd75:726d:61b3:312d:14de:4a4d:5100:2a]:4792"));
+  const std::string narrow = peers_table(look, {.room = 80});
+  CHECK(contains(narrow, "\nslot 42 "));
+  CHECK(contains(narrow, "\n[2001:~:5678]:4801 "));
+  for (const char* const name : {"rate", "window", "flight", "rtt", "resent"}) {
+    CHECK(contains(narrow.substr(0, narrow.find('\n')), name));
+  }
+}
+
+TEST_CASE("notes below the table are as wide as the terminal") {
+  ObservedChannel channel = busy_channel("10.0.0.2:4792");
+  channel.why =
+      "it needs switches that grant increases, and a reason may be long: " + std::string(100, 'x') +
+      " end";
+  const std::string narrow = peers_table(look_at({channel}, 1), {.room = 60});
+  CHECK(contains(narrow, "\n* caqm_r instead of "));
+  CHECK(contains(narrow, "\n  end\n"));  // a long word has a line of its own
+  for (size_t at = 0; at < narrow.size(); at = narrow.find('\n', at) + 1) {
+    const size_t length = narrow.find('\n', at) - at;
+    CHECK((length <= 60 || narrow[at + 2] == 'x'));
+  }
+  CHECK(contains(peers_table(look_at({channel}, 1)), channel.why + '\n'));
+}
+
+TEST_CASE("the counters of a process fit a narrow terminal") {
+  Look look;
+  apps::stat::Row& row = look.rows.emplace_back();
+  row.device.description = "socket " + std::string(60, 'd') + " and more";
+  row.device.metrics.push_back({.name = "works",
+                                .unit = "works",
+                                .window = "since open",
+                                .part = "own",
+                                .meaning = "Works that the device has taken from Jetties."});
+  row.device.metrics.back().value = 12;
+  const std::string wide = apps::stat::details(look, false, false);
+  CHECK(
+      contains(wide, "12 works       since open  Works that the device has taken from Jetties.\n"));
+  const std::string narrow = apps::stat::details(look, false, false, 80);
+  CHECK_FALSE(contains(narrow, "since open"));
+  CHECK(contains(narrow, "12 works       Works that the device has\n"));
+  CHECK(contains(narrow, "\n" + std::string(54, ' ') + "taken from"));
+  for (size_t at = 0; at < narrow.size(); at = narrow.find('\n', at) + 1) {
+    CHECK(narrow.find('\n', at) - at <= 80);
+  }
+}
+
+TEST_CASE("a table that is narrow gives the room that is left to names") {
+  Look look;
+  apps::stat::Row& row = look.rows.emplace_back();
+  row.device.pid = 4711;
+  row.device.uid = geteuid();
+  row.device.process = "a_service";
+  row.device.device = "udp:10.0.0.1?mtu=4096&gso=no";
+  for (size_t room = 40; room < 200; ++room) {
+    const std::string text = apps::stat::table(look, true, room);
+    for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+      CHECK(text.find('\n', at) - at <= room);
+    }
+    if (room >= 85) CHECK((contains(text, "4711 a_service ") && contains(text, " udp:10.")));
+    if (room >= 101) CHECK(contains(text, " udp:10.0.0.1?mtu=4096&gso=no "));
   }
 }
 
