@@ -45,7 +45,7 @@ struct LogLine {
 // `call` must not throw, and must not close or destroy its device, because closing waits for the
 // last line. It may make other calls of the device.
 struct LogOptions {
-  std::function<void(const LogLine&)> call{};  // if empty, nothing is logged
+  std::function<void(const LogLine&)> call{};  // if empty, only users log (URMA_LOG)
   LogLevel level = LogLevel::info;             // the least severe level that is logged
   uint32_t per_second = 1;  // the most lines of each kind that are passed in a second: 1 to 10
 };
