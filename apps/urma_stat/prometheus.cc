@@ -13,10 +13,6 @@
 namespace urma::apps::stat {
 namespace {
 
-// The pages of hostile users must not exhaust the memory. A device of this library has about 40 KB
-// without channels.
-constexpr size_t most_bytes = size_t{64} << 20;
-
 // The series of one name, which have to stand together below its description.
 struct Family {
   std::string meaning;
@@ -228,7 +224,7 @@ void add_device(Families& families, const Row& row) {
 
 }  // namespace
 
-std::string prometheus_text(const Look& look) {
+std::string prometheus_text(const Look& look, size_t most_bytes) {
   Families families;
   families.add("urma_devices", "Open devices that this exporter sees.", false, "",
                std::to_string(look.rows.size()));

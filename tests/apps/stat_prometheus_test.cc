@@ -66,12 +66,12 @@ TEST_CASE("channels that are left out are counted") {
 
 TEST_CASE("other users cannot crowd out this user's devices, however large their pages are") {
   Look look;
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 30; ++i) {
     apps::stat::Row& row = look.rows.emplace_back();
     row.device.uid = geteuid() + 1;
     row.device.pid = static_cast<uint64_t>(i);
     row.device.device.assign(1000, 'x');
-    for (int metric = 0; metric < 1000; ++metric) {
+    for (int metric = 0; metric < 100; ++metric) {
       row.device.metrics.push_back({.name = "m" + std::to_string(metric),
                                     .unit = "",
                                     .window = "now",
@@ -81,10 +81,10 @@ TEST_CASE("other users cannot crowd out this user's devices, however large their
   }
   look.rows.push_back(look_at({}, 0).rows[0]);
   look.unread = 5;
-  const std::string text = prometheus_text(look);
-  CHECK(text.size() < size_t{80} << 20);
-  CHECK(std::stoul(value(text, {"urma_devices_left_out "})) > 100);
-  CHECK(value(text, {"urma_devices "}) == "301");
+  const std::string text = prometheus_text(look, 500'000);
+  CHECK(text.size() < 700'000);
+  CHECK(std::stoul(value(text, {"urma_devices_left_out "})) > 10);
+  CHECK(value(text, {"urma_devices "}) == "31");
   CHECK(value(text, {"urma_pages_left_out "}) == "5");
   CHECK_FALSE(value(text, {"urma_device_opened_seconds{", "pid=\"4711\""}).empty());
 }
