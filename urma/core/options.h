@@ -153,10 +153,10 @@ struct JfrOptions {
   uint32_t receives = 128;
   // The queue in which arrivals complete. If null, the Jfr has a completion queue of its own.
   Jfc* completions = nullptr;
-  // As in JettyOptions.
+  // These are as in JettyOptions.
   bool immediates_take_buffers = false;
-  std::optional<JettyId> id{};
-  std::optional<TokenValue> token{};
+  std::optional<JettyId> id{};        // the number of the Jfr
+  std::optional<TokenValue> token{};  // and its token
 };
 
 // The processes that may import a published name, in addition to those of this user on this host.
