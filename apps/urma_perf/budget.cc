@@ -391,7 +391,7 @@ Exit budget(const Options& options) {
   const apps::EndsAtOnce on_interrupt;
   constexpr uint32_t usual_jetties =
       1'000'000 - 2;  // 1 000 000 less two further Jetties of the device
-  const uint32_t jetties = options.jetties > 1 ? options.jetties : usual_jetties;
+  const uint32_t jetties = options.jetties.front() > 1 ? options.jetties.front() : usual_jetties;
   BoundsReport report;
   measure_jetties(report, jetties, jetties == usual_jetties);
   const uint32_t peers = jetties < usual_jetties ? 256 : 1000;

@@ -37,6 +37,8 @@ constexpr Column columns[] = {
      [](const Result& r) { return std::string(r.what.test->name); }},
     {"size", 5, false, Shown::always, 0, false,
      [](const Result& r) { return size_text(r.what.bytes); }},
+    {"Jetty", 5, false, Shown::jetties, 0, false,
+     [](const Result& r) { return std::to_string(r.what.jetties); }},
     {"p50 us", 6, false, Shown::always, 0, false,
      [](const Result& r) { return three_digits(r.us(0.5)); }},
     {"p90", 6, false, Shown::if_wide, 4, false,
@@ -51,7 +53,7 @@ constexpr Column columns[] = {
      [](const Result& r) { return rate_text(r.messages_per_second()); }},
     {"GB/s", 6, false, Shown::always, 0, false,
      [](const Result& r) { return short_number(r.bytes_per_second() / 1e9); }},
-    {"Gbit/s", 6, false, Shown::always, 0, false,
+    {"Gbit/s", 6, false, Shown::without_jetties, 0, false,
      [](const Result& r) { return short_number(8 * r.bytes_per_second() / 1e9); }},
     {"wrong", 5, false, Shown::always, 0, false,
      [](const Result& r) { return std::to_string(r.verdict.wrong); }},
@@ -73,17 +75,19 @@ constexpr Column columns[] = {
 
 }  // namespace
 
-std::vector<const Column*> columns_for(size_t width, bool limit) {
+std::vector<const Column*> columns_for(size_t width, const Rows& rows) {
   std::vector<const Column*> wide;
   size_t used = 0;
   const auto taken = [](const Column& one) { return static_cast<size_t>(one.width) + 1; };
   const auto is_always_shown = [&](const Column& one) {
-    return one.shown == Shown::always || (one.shown == Shown::limit && limit);
+    return one.shown == Shown::always || (one.shown == Shown::limit && rows.limit) ||
+           (one.shown == Shown::jetties && rows.jetties) ||
+           (one.shown == Shown::without_jetties && !rows.jetties);
   };
   for (const Column& one : columns) {
     if (is_always_shown(one)) {
       used += taken(one);
-    } else if (one.shown == Shown::if_wide && (limit || !one.of_limit)) {
+    } else if (one.shown == Shown::if_wide && (rows.limit || !one.of_limit)) {
       wide.push_back(&one);
     }
   }

@@ -12,8 +12,9 @@ namespace urma::apps::perf {
 
 // A column of the table of results.
 struct Column {
-  // always: it is shown in every table; limit: in every table with limits.
-  enum class Shown : uint8_t { always, limit, if_wide };
+  // always: it is shown in every table; limit: in every table with limits; jetties: in every table
+  // whose rows differ in their Jetties, and without_jetties: in every other one, for lack of room.
+  enum class Shown : uint8_t { always, limit, jetties, without_jetties, if_wide };
 
   std::string_view title;
   int width;
@@ -24,9 +25,14 @@ struct Column {
   std::string (*text)(const Result& result);
 };
 
+// The rows of a table.
+struct Rows {
+  bool limit = false;    // some have a limit
+  bool jetties = false;  // they differ in their Jetties
+};
 // Returns the columns of a table that is at most this wide, in their order from left to right.
-// Those that are always shown take 80 columns. `limit`: some row has a limit.
-std::vector<const Column*> columns_for(size_t width, bool limit);
+// Those that are always shown, with limits, take 80 columns.
+std::vector<const Column*> columns_for(size_t width, const Rows& rows);
 
 // Formats a number with three significant digits: "0.0123", "2.04", "11.7", "1523".
 std::string three_digits(double value);

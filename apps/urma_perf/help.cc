@@ -30,7 +30,7 @@ Tests: {}
   --sweep          sizes 8, 16, 32 ... 4M (sends: 64K), each for a second
   --seconds S      how long each size is measured (2); or --count N messages
   --depth D        _bw: works outstanding for each Jetty (4 MiB, 4 to 128)
-  --jetties N      Jetties on each side (one for each thread)
+  --jetties LIST   Jetties on each side: 1 or 1,8 (one for each thread)
   --threads N      threads of the client (1)
   --auto, --served the device's thread runs it beside those that poll; or alone
   --device STRING  cxl: (shared memory), udp:10.0.0.5, "fault(loss=5%):udp:"

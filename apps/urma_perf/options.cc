@@ -48,7 +48,10 @@ struct JettyCount {
     return budget ? WholeNumber{least_budget_jetties, most_budget_jetties}
                   : WholeNumber{1, most_jetties};
   }
-  std::optional<uint64_t> read(std::string_view word) const { return range().read(word); }
+  std::optional<uint32_t> read(std::string_view word) const {
+    const auto count = range().read(word);
+    return count ? std::optional(static_cast<uint32_t>(*count)) : std::nullopt;
+  }
   std::string valid() const { return range().valid(); }
 };
 
@@ -82,7 +85,7 @@ void add_options(CommandLine& line, Options& options, GivenWords& words) {
   line.value("--rate", options.rate, MessageRate{});
   line.value("--depth", options.depth, WholeNumber{1, most_depth});
   line.value("--signal-every", options.signal_every, WholeNumber{1, most_depth});
-  line.value("--jetties", options.jetties, JettyCount{words.budget});
+  line.value("--jetties", options.jetties, ListOf{JettyCount{words.budget}});
   line.value("--threads", options.threads, WholeNumber{1, most_jetties});
   line.value("--rounds", options.rounds, WholeNumber{1, 1000});
   line.value("--seed", options.seed, WholeNumber{0, UINT32_MAX});
@@ -341,7 +344,7 @@ void choose_threads(const CommandLine& line, const GivenWords& words, Options& o
     if (words.modes[i] || first_possible) options.threads_mode = &threads_modes[i];
   }
   // A thread has at least one Jetty; one each, unless more are asked for.
-  if (!line.given("--jetties")) options.jetties = options.threads;
+  if (!line.given("--jetties")) options.jetties = {options.threads};
 }
 
 // Refuses options that belong to tests.
@@ -440,11 +443,11 @@ void check_lane(const Options& options) {
   if (const std::string reason = why_not_mapped(options); !reason.empty()) {
     usage(lane_without_mapping(*options.test, reason));
   }
-  if (options.jetties == options.threads) return;
+  if (options.jetties == std::vector{options.threads}) return;
   usage(
       fmt::format("--jetties {}: {} uses one lane, of one Jetty, in each thread. Fix: leave "
                   "--jetties out; --threads 2 makes two Jetties",
-                  options.jetties, options.test->name));
+                  fmt::join(options.jetties, ","), options.test->name));
 }
 
 // Refuses two results in one file.
@@ -570,11 +573,12 @@ void check_thresholds(const Options& options) {
 
 void check_cases(const Options& options) {
   if (options.mode != Options::Mode::test) return;
-  if (options.threads > options.jetties) {
+  const uint32_t fewest = *std::ranges::min_element(options.jetties);
+  if (options.threads > fewest) {
     usage(
         fmt::format("--threads {} with --jetties {}: each thread has at least one Jetty of its "
                     "own. Fix: give as many --jetties as --threads, or more",
-                    options.threads, options.jetties));
+                    options.threads, fewest));
   }
   if (options.sweep && !options.sizes.empty()) {
     usage(
@@ -596,7 +600,7 @@ Case Options::case_for(uint64_t bytes) const {
   return {.test = test,
           .bytes = bytes,
           .depth = depth.value_or(std::max(whole_groups, test->bandwidth() ? signal_every : 1)),
-          .jetties = jetties,
+          .jetties = jetties.front(),
           .signal_every = signal_every,
           .verify = verify,
           .limit = limit,
@@ -617,7 +621,16 @@ double Options::seconds_each() const {
   return sweep || mode == Mode::main_job ? 1 : 2;
 }
 
+// Each number of Jetties has a row of each size.
 std::vector<Case> Options::cases() const {
+  std::vector<Case> cases;
+  for (const uint32_t count : jetties) {
+    for (Case& what : cases_of_sizes()) cases.emplace_back(what).jetties = count;
+  }
+  return cases;
+}
+
+std::vector<Case> Options::cases_of_sizes() const {
   constexpr uint64_t small = 64;
   constexpr uint64_t word = most_atomic_bytes;
   constexpr uint64_t large = 64 * 1024;

@@ -43,7 +43,7 @@ struct Options {
   std::optional<double> rate;     // messages per second, sent when they are due (--rate)
   std::optional<uint32_t> depth;  // works that are outstanding; without it the test's default
   uint32_t signal_every = 1;      // one of so many works has a completion
-  uint32_t jetties = 1;           // over which each side spreads the works
+  std::vector<uint32_t> jetties;  // over which each side spreads the works: each has rows
   uint32_t threads = 1;           // that post works, on this side
   const ThreadsMode* threads_mode = &threads_modes.front();  // which threads run passes
   std::string device;       // empty if the user named none: then the program chooses
@@ -86,6 +86,8 @@ struct Options {
   // Returns the case for one size, or all cases.
   Case case_for(uint64_t bytes) const;
   std::vector<Case> cases() const;
+  // Returns those with the first number of Jetties.
+  std::vector<Case> cases_of_sizes() const;
   // Returns for how long each case is measured; for centuries if a count ends it.
   double seconds_each() const;
 };

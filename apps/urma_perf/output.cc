@@ -89,7 +89,9 @@ std::string note_of(const json& environment) {
 }  // namespace
 
 Output::Output(const Options& options, bool limit)
-    : options_(options), table_(stdout, table_width(options), limit), files_(options) {}
+    : options_(options),
+      table_(stdout, table_width(options), {.limit = limit, .jetties = options.jetties.size() > 1}),
+      files_(options) {}
 
 void Output::add(const Client& client, const Result& result) {
   environment_["device"] = client.description();

@@ -75,7 +75,7 @@ uint64_t counter(const Result& result, const char* name) {
 }  // namespace
 
 void Table::header() {
-  columns_ = columns_for(width_, limit_);
+  columns_ = columns_for(width_, kind_);
   print([](const Column& one) { return std::string(one.title); });
 }
 
@@ -124,7 +124,7 @@ void Table::row(const Result& result) {
 }
 
 void Table::footer() {
-  if (limit_ && rows_ > 0) {
+  if (kind_.limit && rows_ > 0) {
     fmt::print(out_,
                "limit: what the same two processes reach without liburma. x limit: how many\n"
                "times longer it takes with liburma, or how many times less it carries.\n");

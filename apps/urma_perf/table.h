@@ -11,8 +11,8 @@ namespace urma::apps::perf {
 // The table of results for people. Rows appear as they are measured.
 class Table {
  public:
-  // `width`: that of the screen; SIZE_MAX shows all columns. `limit`: some row has a limit.
-  Table(std::FILE* out, size_t width, bool limit) : out_(out), width_(width), limit_(limit) {}
+  // `width`: that of the screen; SIZE_MAX shows all columns.
+  Table(std::FILE* out, size_t width, const Rows& rows) : out_(out), width_(width), kind_(rows) {}
 
   void header();
   void row(const Result& result);
@@ -25,7 +25,7 @@ class Table {
 
   std::FILE* out_;
   size_t width_;
-  bool limit_;
+  Rows kind_;
   std::vector<const Column*> columns_;
   std::string device_;  // of the last row
   size_t rows_ = 0;

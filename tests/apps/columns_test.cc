@@ -23,26 +23,32 @@ std::string titles(const std::vector<const Column*>& columns) {
 }
 
 TEST_CASE("a table of 80 characters has what is asked most, and the limit") {
-  const auto columns = columns_for(80, true);
+  const auto columns = columns_for(80, {.limit = true});
   CHECK(width_of(columns) <= 80);
   CHECK(titles(columns) == "test size p50 us p99 msg/s GB/s Gbit/s wrong limit x limit");
+}
+
+TEST_CASE("a table whose rows differ in their Jetties shows how many there are") {
+  const auto columns = columns_for(80, {.limit = true, .jetties = true});
+  CHECK(width_of(columns) <= 80);
+  CHECK(titles(columns) == "test size Jetty p50 us p99 msg/s GB/s wrong limit x limit");
 }
 
 TEST_CASE("a table fits into each screen, and a wider one has all columns of a narrower one") {
   for (const bool limit : {false, true}) {
     size_t before = 0;
     for (size_t width = 80; width < 220; ++width) {
-      const auto columns = columns_for(width, limit);
+      const auto columns = columns_for(width, {.limit = limit});
       CHECK(width_of(columns) <= width);
       CHECK(columns.size() >= before);
       before = columns.size();
     }
-    CHECK(before == columns_for(SIZE_MAX, limit).size());
+    CHECK(before == columns_for(SIZE_MAX, {.limit = limit}).size());
   }
 }
 
 TEST_CASE("without a limit no column is about limits") {
-  for (const Column* one : columns_for(SIZE_MAX, false)) CHECK_FALSE(one->of_limit);
+  for (const Column* one : columns_for(SIZE_MAX, {})) CHECK_FALSE(one->of_limit);
 }
 
 TEST_CASE("numbers have three digits, and no more than three decimals in a narrow column") {

@@ -327,6 +327,13 @@ def test_messages_that_may_be_lost():
             "--rounds", "1", "--device", "fault(jitter=150ms,seed=3):udp:")
 
 
+def test_several_numbers_of_jetties_have_rows_of_each_size():
+    rows = results("--self", "write_imm_lat", "--jetties", "1,3", "--size", "8,64", "--count",
+                   "100", "--rounds", "1")
+    assert [(row["jetties"], row["size_bytes"]) for row in rows] == [(1, 8), (1, 64), (3, 8),
+                                                                     (3, 64)], rows
+
+
 def test_threads_jetties_and_signals():
     results("--self", "send_bw", "--size", "64", "--count", "20000", "--threads", "3",
             "--jetties", "8")
@@ -643,6 +650,9 @@ def test_errors_have_codes_and_cures():
                             (2, ["--self", "lane_write_lat", "--private"]),
                             (2, ["--self", "lane_write_lat", "--device", "udp:"]),
                             (2, ["--self", "lane_write_lat", "--jetties", "2"]),
+                            (2, ["--self", "lane_write_lat", "--jetties", "1,2"]),
+                            (2, ["--self", "write_lat", "--jetties", "1,0"]),
+                            (2, ["--self", "send_bw", "--jetties", "2,8", "--threads", "3"]),
                             (2, ["--self", "lane_write_lat", "--profile"]),
                             (2, ["--self", "--profile"]),
                             (2, ["reg", "--self", "--profile"]),
