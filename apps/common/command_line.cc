@@ -41,7 +41,7 @@ CommandLine::CommandLine(std::string program, Help help)
 CommandLine::~CommandLine() = default;
 
 void CommandLine::flag(const std::string& names, bool& target) {
-  parser_->app.add_flag(names, target);
+  parser_->app.add_flag(names, target)->disable_flag_override();
 }
 
 void CommandLine::text(const std::string& names, std::string& target) {
@@ -73,6 +73,8 @@ CommandLine::Asked CommandLine::parse(int count, char** arguments) {
   } catch (const CLI::ExtrasError&) {
     refuse_rest();
   } catch (const CLI::ArgumentMismatch& e) {
+    const std::string_view flag = flag_with_value(count, arguments);
+    if (!flag.empty()) usage(fmt::format("{} takes no value. Fix: give it alone", flag));
     const std::string_view why = e.what();  // "--size: 1 required TEXT missing"
     usage(fmt::format("{} takes one value, and may be given once. Fix: see {} --help",
                       why.substr(0, why.find(':')), program_));
@@ -132,6 +134,17 @@ void CommandLine::answer_completion() const {
     throw Answered();
   }
   usage(fmt::format("--completion: \"{}\" is invalid. Fix: give one of {}", shell_, names));
+}
+
+std::string_view CommandLine::flag_with_value(int count, char** arguments) const {
+  for (int i = 1; i < count; ++i) {
+    const std::string_view word = arguments[i];
+    const std::string_view name = word.substr(0, word.find('='));
+    if (name.size() == word.size()) continue;
+    const CLI::Option* const option = parser_->app.get_option_no_throw(std::string(name));
+    if (option != nullptr && option->get_items_expected_max() == 0) return name;
+  }
+  return {};
 }
 
 // Refuses words that belong to no option.

@@ -89,6 +89,8 @@ class CommandLine {
 
   void add(const std::string& names, Read read, Valid valid);
   [[noreturn]] void refuse_rest() const;
+  // Returns the name of the first flag that was given a value (--flag=value), or an empty text.
+  std::string_view flag_with_value(int count, char** arguments) const;
   std::string instead_of(const std::string& word) const;
   [[noreturn]] void answer_completion() const;
   CommandWords command_words() const;

@@ -85,7 +85,8 @@ Failure not_reached(const Device& device, const std::string& host, const Service
   std::string message = commands_in(error.message, service);
   if (!advise_device(message)) {
     std::string cure = "start it there: " + command_to_serve(device, host, service);
-    if (error.status == Status::peer_unreachable) {
+    const bool here = in_window(device.endpoint().address);
+    if (error.status == Status::peer_unreachable && !here) {
       cure += "; if it runs, let UDP pass between the two hosts";
     }
     replace_cure(message, error.status, cure);
@@ -94,8 +95,9 @@ Failure not_reached(const Device& device, const std::string& host, const Service
           fmt::format("reaching the {} at {}: {}", service.role, host, message)};
 }
 
-Result<Imported> import_by_name(Device& device, const std::string& host, const std::string& name) {
-  auto found = device.import("urma://" + host + "/" + name, server_patience);
+Result<Imported> import_by_name(Device& device, const std::string& host, const Service& service) {
+  const std::string& name = service.name;
+  auto found = device.import("urma://" + host + "/" + name, service.patience);
   if (found || host != "localhost" || found.status() != Status::invalid_argument) return found;
   if (auto loopback = device.import("urma://127.0.0.1/" + name, Duration{})) return loopback;
   return found;
@@ -136,7 +138,7 @@ Imported find_server(Device& device, const std::string& host, const Service& ser
   const auto found = [&] {
     std::optional<EndsAtOnce> on_interrupt;
     if (!service.reports) on_interrupt.emplace();
-    return import_by_name(device, host, service.name);
+    return import_by_name(device, host, service);
   }();
   if (!found) throw not_reached(device, host, service, found.error());
   return *found;

@@ -9,6 +9,9 @@
 
 namespace urma::apps {
 
+// For so long a client looks for a server that has not started yet. Each tool's --help says so.
+inline constexpr Duration server_patience = std::chrono::seconds(2);
+
 // A server and its clients find each other by a published name. Errors, and the lines that a server
 // prints, contain the commands to type.
 struct Service {
@@ -18,6 +21,7 @@ struct Service {
   std::string ask;  // the command line of a client without its host, such as urma_notify send FILE
   std::string device = {};  // the --device of a client, if it has one
   bool reports = false;     // a client has something to print, so Ctrl-C does not end its search
+  Duration patience = server_patience;
 };
 
 // Throws a Failure if the device string names a simulated network, which exists within one process:
@@ -25,9 +29,6 @@ struct Service {
 void refuse_simulation(const std::string& device);
 // Opens a device for one side of a service.
 Device open_device(const std::string& device);
-
-// For so long a client looks for a server that has not started yet. Each tool's --help says so.
-inline constexpr Duration server_patience = std::chrono::seconds(2);
 
 // Imports the server at HOST: localhost, ADDRESS or ADDRESS:PORT. If several servers serve this
 // host, imports the one on the loopback. Throws a Failure with the command that would reach a

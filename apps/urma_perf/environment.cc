@@ -7,7 +7,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 
 #include "apps/common/program.h"
@@ -45,7 +48,28 @@ std::string chosen(const std::string& line) {
   return line.substr(open + 1, close - open - 1);
 }
 
+// Returns the network interfaces that are up: by name, their MTU in bytes, rate in Mbit/s (0 if the
+// system does not know it) and driver.
+nlohmann::json interfaces() {
+  nlohmann::json out = nlohmann::json::array();
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/class/net", ignored)) {
+    const auto line = [&](const char* name, const char* otherwise) {
+      return first_line((entry.path() / name).c_str(), otherwise);
+    };
+    if (line("operstate", "down") == "down") continue;
+    const auto driver = std::filesystem::read_symlink(entry.path() / "device/driver", ignored);
+    out.push_back({{"name", entry.path().filename().string()},
+                   {"mtu_bytes", std::atoi(line("mtu", "0").c_str())},
+                   {"mbit_per_second", std::max(0, std::atoi(line("speed", "0").c_str()))},
+                   {"driver", driver.empty() ? "none" : driver.filename().string()}});
+  }
+  return out;
+}
+
 }  // namespace
+
+std::string_view commit() { return URMA_COMMIT; }
 
 nlohmann::json environment(const std::vector<std::string>& command) {
   return {
@@ -57,9 +81,10 @@ nlohmann::json environment(const std::vector<std::string>& command) {
       {"huge_pages", chosen(first_line("/sys/kernel/mm/transparent_hugepage/enabled", "unknown"))},
       {"autogroup", first_line("/proc/sys/kernel/sched_autogroup_enabled", "unknown")},
       {"rmem_max", first_line("/proc/sys/net/core/rmem_max", "unknown")},
+      {"interfaces", interfaces()},
       {"compiler", fmt::format("g++ {}", __VERSION__)},
       {"library_version", library_version()},
-      {"commit", URMA_COMMIT},
+      {"commit", commit()},
       {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
       {"command", fmt::format("{}", fmt::join(command, " "))},
   };

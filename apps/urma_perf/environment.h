@@ -3,9 +3,13 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace urma::apps::perf {
+
+// Returns the commit from which this program was built.
+std::string_view commit();
 
 // Describes what a figure depends on besides the program: kernel, processor, compiler, settings,
 // date.

@@ -12,6 +12,7 @@
 #include "apps/urma_perf/choice.h"
 #include "apps/urma_perf/client.h"
 #include "apps/urma_perf/comparison.h"
+#include "apps/urma_perf/environment.h"
 #include "apps/urma_perf/group.h"
 #include "apps/urma_perf/help.h"
 #include "apps/urma_perf/machine.h"
@@ -74,7 +75,8 @@ Exit run(const Options& options) {
       print(help_all());
       return Exit::ok;
     case Options::Mode::version:
-      print(fmt::format("urma_perf {}, protocol {}\n", library_version(), protocol));
+      print(fmt::format("urma_perf {}, protocol {}, commit {}\n", library_version(), protocol,
+                        commit()));
       return Exit::ok;
     case Options::Mode::budget:
       return budget(options);

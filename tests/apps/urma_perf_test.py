@@ -652,6 +652,8 @@ def test_errors_have_codes_and_cures():
                             (2, ["--self", "lane_write_lat", "--jetties", "2"]),
                             (2, ["--self", "lane_write_lat", "--jetties", "1,2"]),
                             (2, ["--self", "write_lat", "--jetties", "1,0"]),
+                            (2, ["--self=3", "write_lat"]),
+                            (2, ["--self", "write_lat", "--sweep=size=64..4M:x2,jetties=1,8"]),
                             (2, ["--self", "send_bw", "--jetties", "2,8", "--threads", "3"]),
                             (2, ["--self", "lane_write_lat", "--profile"]),
                             (2, ["--self", "--profile"]),
