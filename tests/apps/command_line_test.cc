@@ -130,7 +130,7 @@ TEST_CASE("command line: misspelt and unknown options are refused, and the neare
   const std::string takes_one = "--depth takes one value, and may be given once. Fix: see program";
   CHECK(refusal({"--depth"}).starts_with(takes_one));
   CHECK(refusal({"--depth", "1", "--depth", "2"}).starts_with(takes_one));
-  CHECK(refusal({"--loud=maybe"}).find(". Fix: see program --help") != std::string::npos);
+  CHECK(refusal({"--loud=maybe"}) == "--loud takes no value. Fix: give it alone");
 }
 
 TEST_CASE("command line: values are not checked when the user asks for help") {
