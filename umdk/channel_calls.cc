@@ -37,7 +37,8 @@ urma_status_t urma_get_tp_list(urma_context_t* ctx, urma_get_tp_cfg_t* cfg, uint
   return URMA_SUCCESS;
 }
 
-urma_status_t urma_user_ctl(urma_context_t* ctx, urma_user_ctl_in_t*, urma_user_ctl_out_t*) {
+urma_status_t urma_user_ctl(urma_context_t* ctx, urma_user_ctl_in_t* in, urma_user_ctl_out_t* out) {
+  if (in == nullptr || out == nullptr) return refuse_null(__func__, "in or out");
   return not_supported(__func__, ctx);
 }
 

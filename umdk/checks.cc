@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "umdk/checks.h"
 
+#include <algorithm>
+
 #include "umdk/device_list.h"
 #include "umdk/handle.h"
 #include "umdk/jfc.h"
+#include "umdk/jfce.h"
 #include "umdk/jfr.h"
 #include "umdk/log.h"
+#include "umdk/segment.h"
 
 namespace urma::umdk {
 namespace {
@@ -28,11 +32,18 @@ urma_status_t first(Statuses... statuses) {
   return failed;
 }
 
-urma_status_t check_active(const char* call, urma_jfc_t* given) {
+// Returns whether the object exists and belongs to the context.
+template <class Object>
+bool is_of(const Object* object, const Context& context) {
+  return object != nullptr && object->urma_ctx == &context;
+}
+
+urma_status_t check_active(const char* call, urma_jfc_t* given, const Context& context) {
   const Jfc* const jfc = find<Jfc>(given);
-  if (jfc != nullptr && jfc->active()) return URMA_SUCCESS;
+  if (is_of(jfc, context) && jfc->active()) return URMA_SUCCESS;
   return refuse(URMA_EINVAL, call,
-                "the JFC is null, deleted or not active. Fix: name one that exists");
+                "the JFC is null, deleted, not active or of another context. Fix: name one of this "
+                "context");
 }
 
 }  // namespace
@@ -66,40 +77,56 @@ urma_status_t settle_target_order(const char* call, urma_transport_mode_t mode, 
                 static_cast<int>(mode));
 }
 
-urma_status_t check(const char* call, const urma_jfs_cfg_t& cfg) {
+urma_status_t check_policy(const char* call, uint32_t policy) {
+  if (policy <= URMA_TOKEN_PLAIN_TEXT) return URMA_SUCCESS;
+  return refuse(URMA_EINVAL, call,
+                "tokens that sign or encrypt are not supported. Fix: choose "
+                "URMA_TOKEN_PLAIN_TEXT");
+}
+
+urma_status_t check_records(const char* call, int count, uint32_t depth) {
+  return check_range(call, "cr_cnt", static_cast<uint64_t>(std::max(count, 0)), 1, depth);
+}
+
+urma_status_t check(const char* call, const urma_jfs_cfg_t& cfg, const Context& context) {
+  constexpr uint64_t most_retries = 7;
+  constexpr uint64_t most_timeout = 31;
   return first(
-      check_active(call, cfg.jfc), check_range(call, "depth", cfg.depth, 1, cap().max_jfs_depth),
+      check_active(call, cfg.jfc, context),
+      check_range(call, "depth", cfg.depth, 1, cap().max_jfs_depth),
       check_range(call, "priority", cfg.priority, 0, URMA_MAX_PRIORITY),
+      check_range(call, "rnr_retry", cfg.rnr_retry, 0, most_retries),
+      check_range(call, "err_timeout", cfg.err_timeout, 0, most_timeout),
       check_range(call, "max_inline_data", cfg.max_inline_data, 0, cap().max_jfs_inline_len),
       check_range(call, "max_sge", cfg.max_sge, 0, cap().max_jfs_sge),
       check_range(call, "max_rsge", cfg.max_rsge, 0, cap().max_jfs_rsge));
 }
 
-urma_status_t check(const char* call, const urma_jfr_cfg_t& cfg) {
-  if (cfg.flag.bs.token_policy > URMA_TOKEN_PLAIN_TEXT) {
-    return refuse(URMA_EINVAL, call,
-                  "tokens that sign or encrypt are not supported. Fix: choose "
-                  "URMA_TOKEN_PLAIN_TEXT");
-  }
-  return first(check_active(call, cfg.jfc),
+urma_status_t check(const char* call, const urma_jfr_cfg_t& cfg, const Context& context) {
+  return first(check_policy(call, cfg.flag.bs.token_policy), check_active(call, cfg.jfc, context),
                check_range(call, "depth", cfg.depth, 1, cap().max_jfr_depth),
                check_range(call, "max_sge", cfg.max_sge, 0, cap().max_jfr_sge));
 }
 
-urma_status_t check(const char* call, const urma_jfc_cfg_t& cfg) {
+urma_status_t check(const char* call, const urma_jfc_cfg_t& cfg, const Context& context) {
+  if (cfg.jfce != nullptr && !is_of(find<Jfce>(cfg.jfce), context)) {
+    return refuse(URMA_EINVAL, call,
+                  "the JFCE is deleted or of another context. Fix: name one of this context");
+  }
   return check_range(call, "depth", cfg.depth, 1, cap().max_jfc_depth);
 }
 
-urma_status_t check(const char* call, const urma_jetty_cfg_t& cfg) {
+urma_status_t check(const char* call, const urma_jetty_cfg_t& cfg, const Context& context) {
   if (cfg.flag.bs.share_jfr != URMA_SHARE_JFR) {
     return refuse(URMA_EINVAL, call,
                   "share_jfr is 0, and Jetties of UB share a JFR. Fix: set it, and name a JFR in "
                   "shared.jfr");
   }
   Jfr* const jfr = find<Jfr>(cfg.shared.jfr);
-  if (jfr == nullptr || !jfr->active()) {
+  if (!is_of(jfr, context) || !jfr->active()) {
     return refuse(URMA_EINVAL, call,
-                  "shared.jfr is null, deleted or not active. Fix: name one that exists");
+                  "shared.jfr is null, deleted, not active or of another context. Fix: name one of "
+                  "this context");
   }
   if (cfg.shared.jfc != nullptr && cfg.shared.jfc != jfr->jfr_cfg.jfc) {
     return refuse(URMA_EINVAL, call,
@@ -117,10 +144,10 @@ urma_status_t check(const char* call, const urma_jetty_cfg_t& cfg) {
                   "groups of Jetties are not supported. Fix: leave jetty_grp "
                   "null");
   }
-  return check(call, cfg.jfs_cfg);
+  return check(call, cfg.jfs_cfg, context);
 }
 
-urma_status_t check(const char* call, const urma_seg_cfg_t& cfg) {
+urma_status_t check(const char* call, const urma_seg_cfg_t& cfg, const Context& context) {
   const uint32_t access = cfg.flag.bs.access;
   const bool reads = (access & URMA_ACCESS_READ) != 0;
   const bool writes = (access & URMA_ACCESS_WRITE) != 0;
@@ -137,17 +164,16 @@ urma_status_t check(const char* call, const urma_seg_cfg_t& cfg) {
     return refuse(URMA_EINVAL, call,
                   "token_id and token_id_valid contradict each other. Fix: give both, or neither");
   }
-  if (cfg.flag.bs.token_policy > URMA_TOKEN_PLAIN_TEXT) {
+  if (cfg.token_id != nullptr && !is_of(find<Token>(cfg.token_id), context)) {
     return refuse(URMA_EINVAL, call,
-                  "tokens that sign or encrypt are not supported. Fix: choose "
-                  "URMA_TOKEN_PLAIN_TEXT");
+                  "token_id is deleted or of another context. Fix: make one in this context");
   }
   if (cfg.flag.bs.user_iova != 0) {
     return refuse(URMA_EINVAL, call,
                   "segments with addresses of the user's choice (user_iova) are not supported. "
                   "Fix: let peers use the addresses of the owner");
   }
-  return URMA_SUCCESS;
+  return check_policy(call, cfg.flag.bs.token_policy);
 }
 
 }  // namespace urma::umdk

@@ -38,6 +38,12 @@ Context::Context(Device& from, uint32_t index, urma::Device opened)
 Context::~Context() { pthread_mutex_destroy(&mutex); }
 
 Result<PeerId> Context::peer_at(const Place& place) {
+  if (place.uasid == 0) {
+    return Error{
+        Status::invalid_argument,
+        "the uasid is 0, which names no process. Fix: pass on the whole jetty_id or ubva of "
+        "the owner"};
+  }
   Descriptor there;
   there.at = endpoint_of(place);
   // The library's EID of a device is its address only at the usual port: it learns others from the

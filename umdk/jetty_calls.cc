@@ -31,19 +31,22 @@ std::span<const OptionField> fields_with(uint64_t option) {
 
 }  // namespace
 
+urma_status_t begin(const char* call, urma_jetty_cfg_t& cfg) {
+  uint32_t order = cfg.jfs_cfg.flag.bs.order_type;
+  const urma_status_t status = settle_target_order(call, cfg.jfs_cfg.trans_mode, order);
+  cfg.jfs_cfg.flag.bs.order_type = order & 0xff;
+  return status;
+}
 urma_status_t settle(const char* call, Jetty& jetty) {
   urma_jfs_cfg_t& jfs = jetty.jetty_cfg.jfs_cfg;
   uint32_t order = jfs.flag.bs.order_type;
   if (const auto status = settle_order(call, jfs.trans_mode, order)) return status;
   jfs.flag.bs.order_type = order & 0xff;
-  return check(call, jetty.jetty_cfg);
+  return check(call, jetty.jetty_cfg, jetty.context());
 }
 urma_status_t may_end(const char* call, Jetty& jetty) {
   if (jetty.remote_jetty == nullptr) return URMA_SUCCESS;
   return refuse(URMA_ENOPERM, call, "the Jetty is bound. Fix: call urma_unbind_jetty first");
-}
-void write_back(const Jetty& jetty, urma_jetty_cfg_t& cfg) {
-  cfg.jfs_cfg.flag = jetty.jetty_cfg.jfs_cfg.flag;
 }
 
 namespace {
@@ -56,13 +59,14 @@ urma_target_jetty_t* import(const char* call, urma_context_t* ctx, urma_rjetty_t
     if (rjetty->flag.bs.token_policy != URMA_TOKEN_NONE && token == nullptr) {
       return null(refuse_null(call, "token_value"));
     }
+    if (const auto s = check_policy(call, rjetty->flag.bs.token_policy)) return null(s);
     if (rjetty->type == URMA_JETTY_GROUP) {
       return null(refuse(URMA_EINVAL, call,
                          "groups of Jetties are not supported. Fix: import the "
                          "Jetties themselves"));
     }
     uint32_t order = rjetty->flag.bs.order_type;
-    if (const auto s = settle_target_order(call, rjetty->trans_mode, order)) return null(s);
+    if (const auto s = settle_order(call, rjetty->trans_mode, order)) return null(s);
     const bool datagrams = rjetty->trans_mode == URMA_TM_UM;
     if ((rjetty->tp_type == URMA_UTP && !datagrams) || (rjetty->tp_type == URMA_RTP && datagrams)) {
       return null(refuse(URMA_EINVAL, call,
@@ -83,20 +87,15 @@ urma_target_jetty_t* import(const char* call, urma_context_t* ctx, urma_rjetty_t
   });
 }
 
-urma_status_t unimport(const char* call, urma_target_jetty_t* given) {
-  return with<Target>(call, "tjetty", given, [&](Target& target) {
-    if (target.bound) {
-      return refuse(URMA_EINVAL, call, "a Jetty is bound to it. Fix: call urma_unbind_jetty first");
-    }
-    Pool<Target>::destroy(&target);
-    return URMA_SUCCESS;
-  });
-}
-
 urma_status_t bind(const char* call, urma_jetty_t* given, urma_target_jetty_t* to) {
   Target* const target = find<Target>(to);
   if (target == nullptr) return refuse_null(call, "tjetty");
   return with<Jetty>(call, "jetty", given, [&](Jetty& jetty) {
+    if (target->urma_ctx != jetty.urma_ctx) {
+      return refuse(URMA_EINVAL, call,
+                    "the target was imported into another context. Fix: import it into that of the "
+                    "Jetty");
+    }
     const urma_jfs_cfg_t& jfs = jetty.jetty_cfg.jfs_cfg;
     if (jfs.trans_mode != URMA_TM_RC || target->trans_mode != URMA_TM_RC) {
       return refuse(URMA_ENOPERM, call,
@@ -112,7 +111,7 @@ urma_status_t bind(const char* call, urma_jetty_t* given, urma_target_jetty_t* t
                     "the Jetty is bound to another target. Fix: call urma_unbind_jetty first");
     }
     jetty.remote_jetty = target;
-    target->bound = true;
+    target->bound.fetch_add(1);
     return URMA_SUCCESS;
   });
 }
@@ -123,7 +122,7 @@ urma_status_t unbind(const char* call, urma_jetty_t* given) {
       return refuse(jetty.remote_jetty == nullptr ? URMA_EINVAL : URMA_ENOPERM, call,
                     "the Jetty is not bound. Fix: none is needed");
     }
-    if (Target* const target = find<Target>(jetty.remote_jetty)) target->bound = false;
+    if (Target* const target = find<Target>(jetty.remote_jetty)) target->bound.fetch_sub(1);
     jetty.remote_jetty = nullptr;
     return URMA_SUCCESS;
   });
@@ -183,7 +182,7 @@ urma_target_jetty_t* urma_import_jetty_ex(urma_context_t* ctx, urma_rjetty_t* rj
 }
 
 urma_status_t urma_unimport_jetty(urma_target_jetty_t* tjetty) {
-  return unimport(__func__, tjetty);
+  return unimport_target(__func__, tjetty);
 }
 
 urma_status_t urma_advise_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty) {
@@ -210,13 +209,15 @@ urma_status_t urma_bind_jetty_ex(urma_jetty_t* jetty, urma_target_jetty_t* tjett
 urma_status_t urma_unbind_jetty(urma_jetty_t* jetty) { return unbind(__func__, jetty); }
 
 int urma_flush_jetty(urma_jetty_t* jetty, int cr_cnt, urma_cr_t* cr) {
-  if (find<Jetty>(jetty) != nullptr && cr_cnt > 0 && cr != nullptr) return 0;
-  return -refuse_null(__func__, "jetty or cr");
+  const Jetty* const object = find<Jetty>(jetty);
+  if (object == nullptr || cr == nullptr) return -refuse_null(__func__, "jetty or cr");
+  return -check_records(__func__, cr_cnt, object->jetty_cfg.jfs_cfg.depth);
 }
 
 urma_status_t urma_get_rjetty(urma_jetty_t* jetty, urma_rjetty_t** rjetty, uint32_t* length) {
   if (rjetty == nullptr || length == nullptr) return refuse_null(__func__, "rjetty or length");
   return with<Jetty>(__func__, "jetty", jetty, [&](Jetty& object) {
+    if (!object.active()) return wrong_state("urma_get_rjetty", false);
     auto* const made = static_cast<urma_rjetty_t*>(std::calloc(1, sizeof(urma_rjetty_t)));
     if (made == nullptr) throw std::bad_alloc();
     made->jetty_id = object.jetty_id;
@@ -288,7 +289,7 @@ urma_status_t urma_post_jetty_recv_wr(urma_jetty_t* jetty, urma_jfr_wr_t* wr,
 }
 
 urma_status_t urma_unimport_jetty_async(urma_target_jetty_t* tjetty) {
-  return unimport(__func__, tjetty);
+  return unimport_target(__func__, tjetty);
 }
 
 urma_status_t urma_unbind_jetty_async(urma_jetty_t* jetty) { return unbind(__func__, jetty); }

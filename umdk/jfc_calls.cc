@@ -39,15 +39,13 @@ urma_status_t wrong_state(const char* call, bool active) {
 Jfc* allocate(const char* call, urma_context_t* ctx, const urma_jfc_cfg_t* config) {
   auto* const context = find<Context>(ctx);
   if (context == nullptr || config == nullptr) return null(refuse_null(call, "ctx or cfg"));
-  if (config->jfce != nullptr && find<Jfce>(config->jfce) == nullptr) {
-    return null(refuse_null(call, "cfg.jfce"));
-  }
   return Pool<Jfc>::make(*context, *config);
 }
 
 urma_status_t activate(const char* call, Jfc& jfc) {
   if (jfc.active()) return wrong_state(call, true);
-  if (const auto status = check(call, jfc.jfc_cfg); status != URMA_SUCCESS) return status;
+  if (const auto status = check(call, jfc.jfc_cfg, jfc.context()); status != URMA_SUCCESS)
+    return status;
   const auto made = jfc.activate();
   return made ? URMA_SUCCESS : refuse(call, made.error());
 }
@@ -169,6 +167,7 @@ int urma_poll_jfc(urma_jfc_t* jfc, int cr_cnt, urma_cr_t* cr) {
 
 urma_status_t urma_rearm_jfc(urma_jfc_t* jfc, bool solicited_only) {
   return with<Jfc>(__func__, "jfc", jfc, [&](Jfc& queue) {
+    if (!queue.active()) return wrong_state("urma_rearm_jfc", false);
     const auto armed = queue.arm(solicited_only);
     return armed ? URMA_SUCCESS : refuse("urma_rearm_jfc", armed.error());
   });

@@ -35,17 +35,23 @@ constexpr std::array<OptionField, 15> fields = {{
 
 }  // namespace
 
+urma_status_t begin(const char* call, urma_jfr_cfg_t& cfg) {
+  if (cfg.jfc == nullptr) return refuse_null(call, "cfg.jfc");
+  uint32_t order = cfg.flag.bs.order_type;
+  const urma_status_t status = settle_target_order(call, cfg.trans_mode, order);
+  cfg.flag.bs.order_type = order & 0xff;
+  return status;
+}
 urma_status_t settle(const char* call, Jfr& jfr) {
   uint32_t order = jfr.jfr_cfg.flag.bs.order_type;
   if (const auto status = settle_target_order(call, jfr.jfr_cfg.trans_mode, order)) return status;
   jfr.jfr_cfg.flag.bs.order_type = order & 0xff;
-  return check(call, jfr.jfr_cfg);
+  return check(call, jfr.jfr_cfg, jfr.context());
 }
 urma_status_t may_end(const char* call, Jfr& jfr) {
   if (!jfr.is_used()) return URMA_SUCCESS;
   return refuse(URMA_EINVAL, call, "Jetties use it. Fix: delete these first");
 }
-void write_back(const Jfr& jfr, urma_jfr_cfg_t& cfg) { cfg.flag = jfr.jfr_cfg.flag; }
 
 namespace {
 
@@ -68,6 +74,7 @@ urma_target_jetty_t* import(const char* call, urma_context_t* ctx, urma_rjfr_t* 
     if (rjfr->flag.bs.token_policy != URMA_TOKEN_NONE && token == nullptr) {
       return null(refuse_null(call, "token_value"));
     }
+    if (const auto status = check_policy(call, rjfr->flag.bs.token_policy)) return null(status);
     uint32_t order = rjfr->flag.bs.order_type;
     if (const auto status = settle_target_order(call, rjfr->trans_mode, order)) return null(status);
     rjfr->flag.bs.order_type = order & 0xff;
@@ -128,10 +135,7 @@ urma_target_jetty_t* urma_import_jfr_ex(urma_context_t* ctx, urma_rjfr_t* rjfr,
 }
 
 urma_status_t urma_unimport_jfr(urma_target_jetty_t* target_jfr) {
-  return with<Target>(__func__, "target_jfr", target_jfr, [](Target& target) {
-    Pool<Target>::destroy(&target);
-    return URMA_SUCCESS;
-  });
+  return unimport_target(__func__, target_jfr);
 }
 
 urma_status_t urma_alloc_jfr(urma_context_t* urma_ctx, urma_jfr_cfg_t* cfg, urma_jfr_t** jfr) {

@@ -14,14 +14,20 @@ constexpr auto fields =
 
 }  // namespace
 
+urma_status_t begin(const char* call, urma_jfs_cfg_t& cfg) {
+  if (cfg.jfc == nullptr) return refuse_null(call, "cfg.jfc");
+  uint32_t order = cfg.flag.bs.order_type;
+  const urma_status_t status = settle_target_order(call, cfg.trans_mode, order);
+  cfg.flag.bs.order_type = order & 0xff;
+  return status;
+}
 urma_status_t settle(const char* call, Jfs& jfs) {
   uint32_t order = jfs.jfs_cfg.flag.bs.order_type;
   if (const auto status = settle_order(call, jfs.jfs_cfg.trans_mode, order)) return status;
   jfs.jfs_cfg.flag.bs.order_type = order & 0xff;
-  return check(call, jfs.jfs_cfg);
+  return check(call, jfs.jfs_cfg, jfs.context());
 }
 urma_status_t may_end(const char*, Jfs&) { return URMA_SUCCESS; }
-void write_back(const Jfs& jfs, urma_jfs_cfg_t& cfg) { cfg.flag = jfs.jfs_cfg.flag; }
 
 namespace {
 
@@ -83,8 +89,9 @@ urma_status_t urma_delete_jfs_batch(urma_jfs_t** jfs_arr, int jfs_num, urma_jfs_
 }
 
 int urma_flush_jfs(urma_jfs_t* jfs, int cr_cnt, urma_cr_t* cr) {
-  if (find<Jfs>(jfs) != nullptr && cr_cnt > 0 && cr != nullptr) return 0;
-  return -refuse_null(__func__, "jfs or cr");
+  const Jfs* const queue = find<Jfs>(jfs);
+  if (queue == nullptr || cr == nullptr) return -refuse_null(__func__, "jfs or cr");
+  return -check_records(__func__, cr_cnt, queue->jfs_cfg.depth);
 }
 
 urma_status_t urma_alloc_jfs(urma_context_t* urma_ctx, urma_jfs_cfg_t* cfg, urma_jfs_t** jfs) {

@@ -38,10 +38,7 @@ urma_target_seg_t* urma_register_seg(urma_context_t* ctx, urma_seg_cfg_t* seg_cf
     if (context == nullptr || seg_cfg == nullptr) {
       return null(refuse_null("urma_register_seg", "ctx or seg_cfg"));
     }
-    if (const auto status = check("urma_register_seg", *seg_cfg)) return null(status);
-    if (seg_cfg->token_id != nullptr && find<Token>(seg_cfg->token_id) == nullptr) {
-      return null(refuse_null("urma_register_seg", "token_id"));
-    }
+    if (const auto status = check("urma_register_seg", *seg_cfg, *context)) return null(status);
     const auto segment = register_segment(*context, *seg_cfg);
     return segment ? *segment : null(refuse("urma_register_seg", segment.error()));
   });
@@ -65,7 +62,9 @@ urma_target_seg_t* urma_import_seg(urma_context_t* ctx, urma_seg_t* seg, urma_to
     if (context == nullptr || seg == nullptr) {
       return null(refuse_null("urma_import_seg", "ctx or seg"));
     }
-    const bool checked = seg->attr.bs.token_policy != URMA_TOKEN_NONE;
+    const uint32_t policy = seg->attr.bs.token_policy;
+    if (const auto status = check_policy("urma_import_seg", policy)) return null(status);
+    const bool checked = policy != URMA_TOKEN_NONE;
     if (checked && token_value == nullptr) {
       return null(refuse_null("urma_import_seg", "token_value"));
     }

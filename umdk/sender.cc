@@ -2,6 +2,7 @@
 #include "umdk/sender.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "umdk/handle.h"
 #include "umdk/jfr.h"
@@ -14,11 +15,12 @@ namespace urma::umdk {
 namespace {
 
 // UMDK's time-outs are powers of two, from 4 us. Shorter ones than the library allows would end
-// works of processes that are merely not scheduled.
+// works of processes that are merely not scheduled; longer ones are not allowed either.
 Duration timeout_of(uint8_t exponent) {
   if (exponent == 0) return {};
   const std::chrono::nanoseconds asked(uint64_t{4096} << std::min<uint8_t>(exponent, 31));
-  return std::max<Duration>(std::chrono::ceil<Duration>(asked), std::chrono::milliseconds(10));
+  return std::clamp<Duration>(std::chrono::ceil<Duration>(asked), std::chrono::milliseconds(10),
+                              std::chrono::hours(1));
 }
 
 Duration receiver_timeout_of(uint8_t retries) {
@@ -71,17 +73,17 @@ struct Sender::Batch {
 Result<void> Sender::activate() {
   const urma_jfs_cfg_t& jfs = options_.jfs;
   Jfc& jfc = *find<Jfc>(jfs.jfc);
+  inline_bytes_ = jfs.max_inline_data > 0 ? jfs.max_inline_data : uint32_t{max_inline_bytes};
   const uint32_t berths = jfs.depth + 1;  // the last one takes only a signalled work
-  JettyOptions options{
-      .berths = berths,
-      .inline_bytes = jfs.max_inline_data > 0 ? jfs.max_inline_data : uint32_t{max_inline_bytes},
-      .operation_timeout = timeout_of(jfs.err_timeout),
-      .receiver_timeout = receiver_timeout_of(jfs.rnr_retry),
-      .weight = std::min(jfs.priority + 1u, 16u),
-      .mode = mode_of(jfs),
-      .chain = jfs.trans_mode == URMA_TM_RC,
-      .in_order = jfs.flag.bs.outorder_comp == 0,
-      .suspend_on_error = jfs.flag.bs.error_suspend != 0};
+  JettyOptions options{.berths = berths,
+                       .inline_bytes = inline_bytes_,
+                       .operation_timeout = timeout_of(jfs.err_timeout),
+                       .receiver_timeout = receiver_timeout_of(jfs.rnr_retry),
+                       .weight = std::min(jfs.priority + 1u, 16u),
+                       .mode = mode_of(jfs),
+                       .chain = jfs.trans_mode == URMA_TM_RC,
+                       .in_order = jfs.flag.bs.outorder_comp == 0,
+                       .suspend_on_error = jfs.flag.bs.error_suspend != 0};
   ordered_ = options.chain;
   if (options_.receives != nullptr) {
     options.receives_from = &*options_.receives->queue;
@@ -162,6 +164,7 @@ urma_status_t Sender::post(const char* call, urma_jfs_wr_t* list, urma_target_je
     const size_t taken =
         batch.count > 0 ? jetty_->post(std::span(batch.works).first(batch.count)) : 0;
     if (taken < batch.count) {
+      give_back_slots(batch, taken);
       *bad = batch.from[taken];
       return URMA_ENOMEM;
     }
@@ -217,10 +220,15 @@ urma_status_t Sender::add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jet
                     "exclude",
                     static_cast<unsigned>(wr.opcode));
   }
-  return refuse(URMA_EINVAL, batch.call,
-                "a work names local memory that is not in a segment of this context, or more than "
-                "%zu ranges. Fix: register it, and give its urma_target_seg",
-                max_buffers);
+  return refuse_local(batch.call);
+}
+
+urma_status_t Sender::refuse_local(const char* call) const {
+  return refuse(URMA_EINVAL, call,
+                "a work names local memory that is not in a segment of this context, more than %zu "
+                "ranges, or more than %u bytes of inline data. Fix: register the memory, and give "
+                "its urma_target_seg",
+                max_buffers, inline_bytes_);
 }
 
 urma_status_t Sender::to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& work) {
@@ -236,12 +244,8 @@ urma_status_t Sender::to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& wor
                   "one, and give it as tseg",
                   ranges);
   }
-  if (!local(batch, here, work.copied, work)) {
-    return refuse(URMA_EINVAL, batch.call,
-                  "a work names local memory that is not in a segment of this context, or more "
-                  "than %zu ranges. Fix: register it, and give its urma_target_seg",
-                  max_buffers);
-  }
+  work.copied = work.copied && !reads;
+  if (!local(batch, here, work.copied, work)) return refuse_local(batch.call);
   if (wr.opcode == URMA_OPC_WRITE_IMM) {
     work.immediate(wr.rw.notify_data);
   } else if (wr.opcode == URMA_OPC_WRITE_NOTIFY) {
@@ -267,6 +271,7 @@ urma_status_t Sender::to_atomic(const urma_jfs_wr_t& wr, const RemoteJetty& targ
   uint64_t offset = 0;
   const bool valid = there != nullptr && here != nullptr && is_own(*here, context_) &&
                      here->len >= there->len && there->len <= sizeof(uint64_t) &&
+                     std::has_single_bit(there->len) &&
                      remote(*there, target.peer, segment, offset);
   if (!valid) {
     return refuse(URMA_EINVAL, "urma_post",
@@ -303,6 +308,15 @@ Sender::Fetching* Sender::take_slot() {
   return nullptr;
 }
 
+// Ends the slots of atomics that could not be posted.
+void Sender::give_back_slots(const Batch& batch, size_t first) {
+  for (size_t i = first; i < batch.count; ++i) {
+    const Work& work = batch.works[i];
+    if (work.operation != Operation::atomic) continue;
+    fetching_[work.tag_value].used.store(false, std::memory_order_release);
+  }
+}
+
 Result<PeerId> Sender::peer(const Place& place) {
   if (last_peer_ && place == last_place_) return last_peer_;
   auto found = context_.peer_at(place);
@@ -312,9 +326,10 @@ Result<PeerId> Sender::peer(const Place& place) {
   return found;
 }
 
-// Finds out which Jetty a work is for. A program may write the target itself.
+// Finds out which Jetty a work is for. A program may write the target itself. A bound Jetty sends
+// to its target, whatever a work names.
 bool Sender::resolve(const urma_jfs_wr_t& wr, urma_target_jetty_t* bound, RemoteJetty& out) {
-  urma_target_jetty_t* const given = wr.tjetty != nullptr ? wr.tjetty : bound;
+  urma_target_jetty_t* const given = bound != nullptr ? bound : wr.tjetty;
   if (given == nullptr) return false;
   if (const Target* const target = find<Target>(given)) {
     out = target->remote;
@@ -349,10 +364,13 @@ bool Sender::remote(const urma_sge_t& range, PeerId peer, RemoteSegment& segment
 bool Sender::local(Batch& batch, const urma_sg_t& list, bool is_inline, Work& work) {
   if (list.num_sge > max_buffers || (list.num_sge > 0 && list.sge == nullptr)) return false;
   Buffer* const first = batch.ranges.data() + batch.range_count;
+  uint64_t bytes = 0;
   for (uint32_t i = 0; i < list.num_sge; ++i) {
     if (!is_inline && !is_own(list.sge[i], context_)) return false;
+    bytes += list.sge[i].len;
     first[i] = {reinterpret_cast<void*>(list.sge[i].addr), list.sge[i].len};
   }
+  if (is_inline && bytes > inline_bytes_) return false;
   if (list.num_sge == 1) {
     work.buffer = first[0];
   } else {

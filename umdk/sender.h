@@ -57,10 +57,12 @@ class Sender {
   urma_status_t add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound);
   urma_status_t to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& work);
   urma_status_t to_atomic(const urma_jfs_wr_t& wr, const RemoteJetty& target, Work& work);
+  urma_status_t refuse_local(const char* call) const;
   bool resolve(const urma_jfs_wr_t& wr, urma_target_jetty_t* bound, RemoteJetty& out);
   bool remote(const urma_sge_t& range, PeerId peer, RemoteSegment& segment, uint64_t& offset);
   bool local(Batch& batch, const urma_sg_t& list, bool is_inline, Work& work);
   Fetching* take_slot();
+  void give_back_slots(const Batch& batch, size_t first);
   Result<PeerId> peer(const Place& place);
 
   Context& context_;
@@ -69,7 +71,8 @@ class Sender {
   std::optional<urma::Jetty> jetty_;
   Numbered numbered_;
   urma_jetty_state_t state_ = URMA_JETTY_STATE_RESET;
-  bool ordered_ = false;  // each work waits for the earlier ones
+  uint32_t inline_bytes_ = 0;  // the most that a work copies
+  bool ordered_ = false;       // each work waits for the earlier ones
   std::vector<Fetching> fetching_;
   size_t next_slot_ = 0;
   Place last_place_;  // of a target that the program wrote itself

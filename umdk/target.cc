@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "umdk/target.h"
 
-#include "umdk/pool.h"
+#include "umdk/calls.h"
 
 namespace urma::umdk {
 
@@ -23,6 +23,16 @@ Result<Target*> import_target(Context& context, const urma_target_jetty_t& descr
       .peer = *peer, .id = JettyId(described.id.id), .token = TokenValue(none ? 0 : token->token)};
   target->tp.tpn = peer->index + 1;
   return target;
+}
+
+urma_status_t unimport_target(const char* call, urma_target_jetty_t* given) {
+  return with<Target>(call, "the target", given, [&](Target& target) {
+    if (target.bound.load() > 0) {
+      return refuse(URMA_EINVAL, call, "a Jetty is bound to it. Fix: call urma_unbind_jetty first");
+    }
+    Pool<Target>::destroy(&target);
+    return URMA_SUCCESS;
+  });
 }
 
 }  // namespace urma::umdk

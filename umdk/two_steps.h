@@ -10,32 +10,33 @@ namespace urma::umdk {
 // The life of JFS, JFR and Jetty, which is the same: alloc makes an object, active its queue;
 // deactive and free end them. create and delete do two of these at once.
 
-// The rules of each kind, defined beside its calls: `settle` checks the configuration and replaces
-// defaults in it; `may_end` refuses to end an object that others use; `write_back` tells the caller
-// what its configuration has become.
+// The rules of each kind, defined beside its calls: `begin` replaces URMA_DEF_ORDER in the caller's
+// configuration; `settle` checks the configuration of an object that becomes active, and replaces
+// defaults in it; `may_end` refuses to end an object that others use.
 struct Jfs;
 struct Jfr;
 struct Jetty;
+urma_status_t begin(const char* call, urma_jfs_cfg_t& cfg);
+urma_status_t begin(const char* call, urma_jfr_cfg_t& cfg);
+urma_status_t begin(const char* call, urma_jetty_cfg_t& cfg);
 urma_status_t settle(const char* call, Jfs& jfs);
 urma_status_t settle(const char* call, Jfr& jfr);
 urma_status_t settle(const char* call, Jetty& jetty);
 urma_status_t may_end(const char* call, Jfs& jfs);
 urma_status_t may_end(const char* call, Jfr& jfr);
 urma_status_t may_end(const char* call, Jetty& jetty);
-void write_back(const Jfs& jfs, urma_jfs_cfg_t& cfg);
-void write_back(const Jfr& jfr, urma_jfr_cfg_t& cfg);
-void write_back(const Jetty& jetty, urma_jetty_cfg_t& cfg);
 
 inline urma_status_t wrong_state(const char* call, bool active) {
   return refuse(URMA_EINVAL, call, "the object is %s. Fix: %s it first",
                 active ? "active" : "not active", active ? "deactivate" : "activate");
 }
 
-// Returns null with errno set if the context does not exist.
+// Returns null with errno set if the context does not exist, or the configuration cannot be valid.
 template <class Object, class Config>
-Object* allocate(const char* call, urma_context_t* ctx, const Config* cfg) {
+Object* allocate(const char* call, urma_context_t* ctx, Config* cfg) {
   auto* const context = find<Context>(ctx);
   if (context == nullptr || cfg == nullptr) return null(refuse_null(call, "ctx or cfg"));
+  if (const auto status = begin(call, *cfg); status != URMA_SUCCESS) return null(status);
   return Pool<Object>::make(*context, *cfg);
 }
 
@@ -61,12 +62,9 @@ Object* create(const char* call, urma_context_t* ctx, Config* cfg) {
     Object* const object = allocate<Object>(call, ctx, cfg);
     if (object == nullptr) return nullptr;
     const urma_status_t status = activate(call, *object);
-    if (status != URMA_SUCCESS) {
-      Pool<Object>::destroy(object);
-      return null(status);
-    }
-    write_back(*object, *cfg);
-    return object;
+    if (status == URMA_SUCCESS) return object;
+    Pool<Object>::destroy(object);
+    return null(status);
   });
 }
 

@@ -102,7 +102,8 @@ urma_status_t urma_modify_jfs(urma_jfs_t* jfs, urma_jfs_attr_t* attr);
 urma_status_t urma_query_jfs(urma_jfs_t* jfs, urma_jfs_cfg_t* cfg, urma_jfs_attr_t* attr);
 urma_status_t urma_delete_jfs(urma_jfs_t* jfs);
 urma_status_t urma_delete_jfs_batch(urma_jfs_t** jfs_arr, int jfs_num, urma_jfs_t** bad_jfs);
-// Returns 0: the works of a queue in the error state complete in its JFC. -EINVAL.
+// Returns 0: the works of a queue in the error state complete in its JFC. -EINVAL if `cr_cnt` is
+// not 1 to the depth of the queue.
 int urma_flush_jfs(urma_jfs_t* jfs, int cr_cnt, urma_cr_t* cr);
 urma_status_t urma_alloc_jfs(urma_context_t* urma_ctx, urma_jfs_cfg_t* cfg, urma_jfs_t** jfs);
 urma_status_t urma_set_jfs_opt(urma_jfs_t* jfs, uint64_t opt, void* buf, uint32_t len);
@@ -134,8 +135,8 @@ urma_status_t urma_query_jfr(urma_jfr_t* jfr, urma_jfr_cfg_t* cfg, urma_jfr_attr
 // EINVAL while Jetties use it.
 urma_status_t urma_delete_jfr(urma_jfr_t* jfr);
 urma_status_t urma_delete_jfr_batch(urma_jfr_t** jfr_arr, int jfr_num, urma_jfr_t** bad_jfr);
-// Makes a target of what the owner told: an EID, a uasid and a number. It sends nothing, so an
-// owner that does not exist shows when a work is posted. errno: EINVAL, ENOMEM.
+// Makes a target of what the owner told: an EID, a uasid that is not 0, and a number. It sends
+// nothing, so an owner that does not exist shows when a work is posted. errno: EINVAL, ENOMEM.
 urma_target_jetty_t* urma_import_jfr(urma_context_t* ctx, urma_rjfr_t* rjfr,
                                      urma_token_t* token_value);
 urma_target_jetty_t* urma_import_jfr_ex(urma_context_t* ctx, urma_rjfr_t* rjfr,
@@ -179,8 +180,8 @@ urma_target_jetty_t* urma_import_jetty_ex(urma_context_t* ctx, urma_rjetty_t* rj
 urma_status_t urma_unimport_jetty(urma_target_jetty_t* tjetty);
 urma_status_t urma_advise_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty);
 urma_status_t urma_unadvise_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty);
-// Binds a Jetty of URMA_TM_RC to a target. EINVAL, EEXIST if it is bound, EPERM if the modes or the
-// orders of the two differ.
+// Binds a Jetty of URMA_TM_RC to a target, to which all its works go then, whatever they name.
+// EINVAL, EEXIST if it is bound to another one, EPERM if the modes or the orders of the two differ.
 urma_status_t urma_bind_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty);
 urma_status_t urma_bind_jetty_ex(urma_jetty_t* jetty, urma_target_jetty_t* tjetty,
                                  urma_bind_jetty_ex_cfg_t* cfg);
