@@ -128,9 +128,9 @@ typedef enum urma_cr_status {
   URMA_CR_LOC_LEN_ERR,        // receive: the buffer was too small
   URMA_CR_LOC_OPERATION_ERR,  // the work was not valid
   URMA_CR_LOC_ACCESS_ERR,
-  URMA_CR_REM_RESP_LEN_ERR,  // send: the buffer at the target was too small
+  URMA_CR_REM_RESP_LEN_ERR,
   URMA_CR_REM_UNSUPPORTED_REQ_ERR,
-  URMA_CR_REM_OPERATION_ERR,
+  URMA_CR_REM_OPERATION_ERR,      // send: the buffer at the target was too small, or it has none
   URMA_CR_REM_ACCESS_ABORT_ERR,   // the token, the range or a right was refused
   URMA_CR_ACK_TIMEOUT_ERR,        // no answer: the work may or may not have been executed
   URMA_CR_RNR_RETRY_CNT_EXC_ERR,  // the target had no receive for it
