@@ -2,6 +2,7 @@
 #include "umdk/checks.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "umdk/device_list.h"
 #include "umdk/handle.h"
@@ -38,6 +39,13 @@ bool is_of(const Object* object, const Context& context) {
   return object != nullptr && object->urma_ctx == &context;
 }
 
+// C++ does not define what reading an enumeration means that a C program set to another number.
+int number_of(const urma_transport_mode_t& mode) {
+  int number = 0;
+  std::memcpy(&number, &mode, sizeof number);
+  return number;
+}
+
 urma_status_t check_active(const char* call, urma_jfc_t* given, const Context& context) {
   const Jfc* const jfc = find<Jfc>(given);
   if (is_of(jfc, context) && jfc->active()) return URMA_SUCCESS;
@@ -48,7 +56,8 @@ urma_status_t check_active(const char* call, urma_jfc_t* given, const Context& c
 
 }  // namespace
 
-urma_status_t settle_order(const char* call, urma_transport_mode_t mode, uint32_t& order) {
+urma_status_t settle_order(const char* call, const urma_transport_mode_t& given, uint32_t& order) {
+  const int mode = number_of(given);
   const bool fits =
       order == URMA_DEF_ORDER || (mode == URMA_TM_RC && (order == URMA_OT || order == URMA_OL)) ||
       (mode == URMA_TM_RC && order == URMA_NO) || (mode == URMA_TM_RM && order == URMA_OI) ||
@@ -57,10 +66,12 @@ urma_status_t settle_order(const char* call, urma_transport_mode_t mode, uint32_
     return refuse(URMA_EINVAL, call,
                   "the order_type %u does not exist in this trans_mode. Fix: leave it at 0", order);
   }
-  return settle_target_order(call, mode, order);
+  return settle_target_order(call, given, order);
 }
 
-urma_status_t settle_target_order(const char* call, urma_transport_mode_t mode, uint32_t& order) {
+urma_status_t settle_target_order(const char* call, const urma_transport_mode_t& given,
+                                  uint32_t& order) {
+  const int mode = number_of(given);
   switch (mode) {
     case URMA_TM_RM:
       if (order == URMA_DEF_ORDER) order = URMA_OI;
@@ -73,8 +84,7 @@ urma_status_t settle_target_order(const char* call, urma_transport_mode_t mode, 
       return URMA_SUCCESS;
   }
   return refuse(URMA_EINVAL, call,
-                "trans_mode is %d. Fix: choose URMA_TM_RM, URMA_TM_RC or URMA_TM_UM",
-                static_cast<int>(mode));
+                "trans_mode is %d. Fix: choose URMA_TM_RM, URMA_TM_RC or URMA_TM_UM", mode);
 }
 
 urma_status_t check_policy(const char* call, uint32_t policy) {

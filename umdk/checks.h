@@ -10,10 +10,12 @@ struct Context;
 // The rules of UMDK's core for configurations. Each function writes why it refuses one to the log,
 // and returns EINVAL then.
 
-// Checks the mode and the order, and replaces URMA_DEF_ORDER by what it means.
-urma_status_t settle_order(const char* call, urma_transport_mode_t mode, uint32_t& order);
+// Checks the mode, which may be any number, and the order, and replaces URMA_DEF_ORDER by what it
+// means.
+urma_status_t settle_order(const char* call, const urma_transport_mode_t& mode, uint32_t& order);
 // As `settle_order`, for a target: any order that exists is accepted.
-urma_status_t settle_target_order(const char* call, urma_transport_mode_t mode, uint32_t& order);
+urma_status_t settle_target_order(const char* call, const urma_transport_mode_t& mode,
+                                  uint32_t& order);
 urma_status_t check(const char* call, const urma_jfs_cfg_t& cfg, const Context& context);
 urma_status_t check(const char* call, const urma_jfr_cfg_t& cfg, const Context& context);
 urma_status_t check(const char* call, const urma_jfc_cfg_t& cfg, const Context& context);

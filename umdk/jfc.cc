@@ -103,7 +103,8 @@ bool Jfc::record(const Completion& from, urma_cr_t& to) {
     to.user_data = what->object;
   }
   if (from.operation != Operation::receive) {
-    return what == nullptr || what->sender == nullptr || what->sender->finish(from, to);
+    // The works of a queue that was deleted have no record, as with UMDK.
+    return what != nullptr && what->sender != nullptr && what->sender->finish(from, to);
   }
   if (what != nullptr && what->receives != nullptr) what->receives->note_taken();
   to.flag.bs.s_r = 1;
@@ -137,10 +138,13 @@ size_t Jfc::take(std::span<urma_cr_t> out) {
   return count;
 }
 
+// The flag lock_free says that one thread polls, and others may still end queues meanwhile.
 int Jfc::poll(std::span<urma_cr_t> out) {
-  const SpinLock::Held held(lock_, jfc_cfg.flag.bs.lock_free == 0);
+  const SpinLock::Held held(lock_, true);
   return static_cast<int>(take(out));
 }
+
+void Jfc::wait_for_polls() { const SpinLock::Held held(lock_, true); }
 
 Result<void> Jfc::arm(bool solicited) {
   if (events_ == nullptr) {

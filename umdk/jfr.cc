@@ -55,9 +55,11 @@ Result<void> Jfr::activate() {
 }
 
 void Jfr::deactivate() {
+  Jfc& jfc = *find<Jfc>(jfr_cfg.jfc);
   context().enter(queue->id(), nullptr);
+  jfc.wait_for_polls();
   queue.reset();
-  find<Jfc>(jfr_cfg.jfc)->let_go();
+  jfc.let_go();
   urma_jfr_opt.is_actived = false;
   state_ = URMA_JFR_STATE_RESET;
 }

@@ -29,7 +29,7 @@ struct Jfr : urma_jfr_t {
   // Ends all receives. Errors: those of urma::Jfr::flush.
   Result<void> fail();
   Result<void> restart();
-  urma_jfr_state_t state() const { return state_; }
+  urma_jfr_state_t state() const { return state_.load(std::memory_order_relaxed); }
 
   // Raises one event when fewer receives than this are posted; 0: none.
   void warn_below(uint32_t receives) { threshold_ = receives; }
@@ -46,7 +46,7 @@ struct Jfr : urma_jfr_t {
  private:
   SpinLock lock_;
   Numbered numbered_;
-  urma_jfr_state_t state_ = URMA_JFR_STATE_RESET;
+  std::atomic<urma_jfr_state_t> state_{URMA_JFR_STATE_RESET};
   std::atomic<uint32_t> users_{0};
   std::atomic<uint32_t> posted_{0};
   std::atomic<uint32_t> threshold_{0};

@@ -114,9 +114,12 @@ Result<void> Sender::activate() {
 }
 
 void Sender::deactivate() {
+  Jfc& jfc = *find<Jfc>(options_.jfs.jfc);
   context_.enter(jetty_->id(), nullptr);
+  jfc.wait_for_polls();
+  if (options_.receives != nullptr) find<Jfc>(options_.receives->jfr_cfg.jfc)->wait_for_polls();
   jetty_.reset();
-  find<Jfc>(options_.jfs.jfc)->let_go();
+  jfc.let_go();
   if (options_.receives != nullptr) options_.receives->let_go();
   state_ = URMA_JETTY_STATE_RESET;
 }
@@ -129,10 +132,13 @@ urma_status_t Sender::change(const char* call, urma_jetty_state_t state) {
                   static_cast<int>(state));
   }
   const bool fails = state == URMA_JETTY_STATE_ERROR;
+  if (fails && state_ == state) return URMA_SUCCESS;         // its works have ended
+  const urma_jetty_state_t before = state_.exchange(state);  // what another thread polls is flushed
   const auto changed = fails ? jetty_->flush() : jetty_->reset();
-  if (!changed)
+  if (!changed) {
+    state_ = before;
     return refuse(call_status(changed.status()), call, "%s", changed.error().message.c_str());
-  state_ = state;
+  }
   if (fails) report_flushed();
   return URMA_SUCCESS;
 }
@@ -383,6 +389,9 @@ bool Sender::local(Batch& batch, const urma_sg_t& list, bool is_inline, Work& wo
 // ---- completions
 
 bool Sender::finish(const Completion& from, urma_cr_t& to) {
+  // The library says more of a work that was under way when its queue was flushed.
+  const bool cut = from.status == Status::unknown || from.status == Status::receiver_not_ready;
+  if (cut && state() == URMA_JETTY_STATE_ERROR) to.status = URMA_CR_WR_FLUSH_ERR;
   if (from.operation != Operation::atomic || from.tag >= fetching_.size()) return true;
   Fetching& slot = fetching_[from.tag];
   if (from.ok()) {

@@ -36,7 +36,7 @@ class Sender {
                      urma_jfs_wr_t** bad);
   // ERROR ends all works, and then makes a record that says so; READY lets works run again.
   urma_status_t change(const char* call, urma_jetty_state_t state);
-  urma_jetty_state_t state() const { return state_; }
+  urma_jetty_state_t state() const { return state_.load(std::memory_order_relaxed); }
 
   // Completes the record of a work of this Jetty. Returns false if the program is not to see it.
   // Called by the thread that polls.
@@ -70,7 +70,7 @@ class Sender {
   SpinLock lock_;
   std::optional<urma::Jetty> jetty_;
   Numbered numbered_;
-  urma_jetty_state_t state_ = URMA_JETTY_STATE_RESET;
+  std::atomic<urma_jetty_state_t> state_{URMA_JETTY_STATE_RESET};
   uint32_t inline_bytes_ = 0;  // the most that a work copies
   bool ordered_ = false;       // each work waits for the earlier ones
   std::vector<Fetching> fetching_;

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+// Event channels, asynchronous events, and queues in the error state.
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/umdk/check.h"
+#include "tests/umdk/ends.h"
+
+enum { wait_ms = 5000, no_event_ms = 30, messages = 3000 };
+
+static const urma_jfs_wr_flag_t signalled = {.bs = {.complete_enable = 1}};
+
+static double now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+}
+
+static bool readable(int fd, int limit_ms) {
+  struct pollfd one = {.fd = fd, .events = POLLIN};
+  return poll(&one, 1, limit_ms) == 1;
+}
+
+// Waits for one event of the JFC of this end, and acknowledges it.
+static bool take_event(struct end* end, int limit_ms) {
+  urma_jfc_t* ready[4] = {NULL};
+  uint32_t one = 1;
+  const int count = urma_wait_jfc(end->jfce, 4, limit_ms, ready);
+  CHECK(count == 0 || (count == 1 && ready[0] == end->jfc));
+  if (count == 1) urma_ack_jfc(ready, &one, 1);
+  return count == 1;
+}
+
+static bool arm(struct end* end) { return urma_rearm_jfc(end->jfc, false) == URMA_SUCCESS; }
+
+static void post_write(struct end* end, uint64_t user_ctx) {
+  urma_sge_t from = here(end, 0, 8);
+  urma_sge_t to = there(end, 0, 8);
+  urma_jfs_wr_t wr = {
+      .opcode = URMA_OPC_WRITE, .flag = signalled, .tjetty = end->to, .user_ctx = user_ctx};
+  wr.rw.src = (urma_sg_t){&from, 1};
+  wr.rw.dst = (urma_sg_t){&to, 1};
+  urma_jfs_wr_t* bad = NULL;
+  CHECK(urma_post_jetty_send_wr(end->jetty, &wr, &bad) == URMA_SUCCESS);
+}
+
+static void post_send(struct end* end, uint64_t user_ctx, bool solicits) {
+  urma_sge_t from = here(end, 0, 8);
+  urma_jfs_wr_t wr = {
+      .opcode = URMA_OPC_SEND, .flag = signalled, .tjetty = end->to, .user_ctx = user_ctx};
+  wr.flag.bs.solicited_enable = solicits;
+  wr.send.src = (urma_sg_t){&from, 1};
+  urma_jfs_wr_t* bad = NULL;
+  CHECK(urma_post_jetty_send_wr(end->jetty, &wr, &bad) == URMA_SUCCESS);
+}
+
+// ---- no event is lost
+
+static struct end* producer_end;
+static int consumed;
+
+// Posts works in bursts of 1 to 8, and waits until a burst is consumed before the next one.
+static void* produce(void* argument) {
+  int posted = 0;
+  for (int burst = 1; posted < messages; burst = burst % 8 + 1) {
+    for (int i = 0; i < burst && posted < messages; ++i)
+      post_write(producer_end, (uint64_t)posted++);
+    const double until = now_ms() + wait_ms;
+    while (__atomic_load_n(&consumed, __ATOMIC_ACQUIRE) < posted && now_ms() < until) {
+      usleep(0);
+    }
+    if (__atomic_load_n(&consumed, __ATOMIC_ACQUIRE) < posted) return NULL;
+  }
+  return argument;
+}
+
+static void poll_all(struct end* end) {
+  urma_cr_t records[4];
+  int got = 0;
+  while ((got = urma_poll_jfc(end->jfc, 4, records)) > 0) {
+    for (int i = 0; i < got; ++i) CHECK(records[i].status == URMA_CR_SUCCESS);
+    __atomic_fetch_add(&consumed, got, __ATOMIC_RELEASE);
+  }
+}
+
+static void no_event_is_lost(struct ends* ends, bool arms_before_polling) {
+  pthread_t thread;
+  void* result = NULL;
+  producer_end = &ends->a;
+  __atomic_store_n(&consumed, 0, __ATOMIC_RELAXED);
+  CHECK(arm(&ends->a));
+  REQUIRE(pthread_create(&thread, NULL, produce, &ends->a) == 0);
+  while (__atomic_load_n(&consumed, __ATOMIC_ACQUIRE) < messages) {
+    const bool event = take_event(&ends->a, wait_ms);
+    CHECK(event);
+    if (!event) break;
+    if (arms_before_polling) CHECK(arm(&ends->a));
+    poll_all(&ends->a);
+    if (!arms_before_polling) CHECK(arm(&ends->a));
+  }
+  CHECK(pthread_join(thread, &result) == 0 && result != NULL);
+  while (take_event(&ends->a, 0)) continue;
+  poll_all(&ends->a);
+}
+
+// ---- one event
+
+static void settle_down(struct end* end) {
+  urma_cr_t records[8];
+  while (take_event(end, 0)) continue;
+  while (urma_poll_jfc(end->jfc, 8, records) > 0) continue;
+}
+
+static void arm_with_records(struct ends* ends) {
+  urma_cr_t record;
+  settle_down(&ends->a);
+  post_write(&ends->a, 1);
+  usleep(10 * 1000);
+  while (take_event(&ends->a, 0)) continue;  // of an earlier arm
+  CHECK(arm(&ends->a));
+  CHECK(take_event(&ends->a, wait_ms));
+  // One event for each arm.
+  post_write(&ends->a, 2);
+  CHECK(!take_event(&ends->a, no_event_ms));
+  CHECK(arm(&ends->a) && arm(&ends->a));
+  CHECK(take_event(&ends->a, wait_ms));
+  CHECK(!take_event(&ends->a, no_event_ms));
+  CHECK(collect(ends->a.jfc, &record, 1) == 1 && record.user_ctx == 1);
+  CHECK(collect(ends->a.jfc, &record, 1) == 1 && record.user_ctx == 2);
+  CHECK(arm(&ends->a));
+  CHECK(!take_event(&ends->a, no_event_ms));
+  post_write(&ends->a, 3);
+  CHECK(take_event(&ends->a, wait_ms));
+  settle_down(&ends->a);
+}
+
+static void time_outs(struct end* end) {
+  settle_down(end);
+  double begin = now_ms();
+  CHECK(!take_event(end, 0));
+  CHECK(now_ms() - begin < 1000);
+  begin = now_ms();
+  CHECK(!take_event(end, 50));
+  CHECK(now_ms() - begin >= 49);
+}
+
+static void descriptors(struct ends* ends) {
+  const int set = epoll_create1(EPOLL_CLOEXEC);
+  struct epoll_event event = {.events = EPOLLIN, .data = {.fd = 7}};
+  struct epoll_event got;
+  settle_down(&ends->a);
+  REQUIRE(set >= 0);
+  CHECK(epoll_ctl(set, EPOLL_CTL_ADD, ends->a.jfce->fd, &event) == 0);
+  CHECK(arm(&ends->a));
+  CHECK(epoll_wait(set, &got, 1, no_event_ms) == 0);
+  post_write(&ends->a, 1);
+  CHECK(epoll_wait(set, &got, 1, wait_ms) == 1 && got.data.fd == 7);
+  CHECK(take_event(&ends->a, 0));
+  CHECK(epoll_wait(set, &got, 1, 0) == 0);
+  close(set);
+  settle_down(&ends->a);
+}
+
+static void solicited(struct ends* ends) {
+  struct end* b = &ends->b;
+  urma_cr_t records[8];
+  settle_down(b);
+  for (int i = 0; i < 4; ++i) receive(b, 0, 64, 1);
+  CHECK(urma_rearm_jfc(b->jfc, true) == URMA_SUCCESS);
+  post_send(&ends->a, 1, false);
+  CHECK(!take_event(b, no_event_ms));
+  post_send(&ends->a, 2, true);
+  CHECK(take_event(b, wait_ms));
+  CHECK(collect(b->jfc, records, 2) == 2);
+  CHECK(urma_rearm_jfc(b->jfc, true) == URMA_SUCCESS);
+  CHECK(!take_event(b, no_event_ms));
+  post_send(&ends->a, 3, false);
+  CHECK(collect(ends->a.jfc, records, 3) == 3);
+  CHECK(!take_event(b, no_event_ms));
+  CHECK(urma_rearm_jfc(b->jfc, false) == URMA_SUCCESS);
+  CHECK(take_event(b, wait_ms));
+  post_send(&ends->a, 4, false);
+  CHECK(collect(b->jfc, records, 2) == 2);
+  CHECK(collect(ends->a.jfc, records, 1) == 1);
+  settle_down(b);
+}
+
+// A JFC that is deleted takes its events with it.
+static void delete_with_event(struct ends* ends) {
+  struct end* a = &ends->a;
+  settle_down(a);
+  for (int i = 0; i < 4; ++i) {
+    urma_jfc_cfg_t cfg = {.depth = 16, .jfce = a->jfce};
+    urma_jfc_t* const jfc = urma_create_jfc(a->ctx, &cfg);
+    urma_jfs_cfg_t jfs_cfg = {.depth = 4, .trans_mode = URMA_TM_RM, .max_sge = 1, .jfc = jfc};
+    urma_jfs_t* const jfs = urma_create_jfs(a->ctx, &jfs_cfg);
+    REQUIRE(jfs != NULL);
+    if (i % 2 == 0) CHECK(urma_rearm_jfc(jfc, false) == URMA_SUCCESS);
+    CHECK(urma_write(jfs, a->to, a->there, a->seg, (uint64_t)a->there_memory, (uint64_t)a->memory,
+                     8, signalled, 1) == URMA_SUCCESS);
+    usleep(5 * 1000);
+    if (i % 2 == 1) CHECK(urma_rearm_jfc(jfc, false) == URMA_SUCCESS);
+    CHECK(readable(a->jfce->fd, wait_ms));
+    CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS);
+    CHECK(urma_delete_jfc(jfc) == URMA_SUCCESS);
+    CHECK(!take_event(a, no_event_ms));
+  }
+}
+
+// ---- asynchronous events
+
+static void receives_run_low(struct ends* ends) {
+  struct end* b = &ends->b;
+  urma_async_event_t event;
+  urma_cr_t record;
+  for (int i = 0; i < 6; ++i) receive(b, 0, 64, 1);
+  urma_jfr_attr_t attr = {.mask = JFR_RX_THRESHOLD, .rx_threshold = 4};
+  CHECK(urma_modify_jfr(b->jfr, &attr) == URMA_SUCCESS);
+  const int flags = fcntl(b->ctx->async_fd, F_GETFL);
+  CHECK(fcntl(b->ctx->async_fd, F_SETFL, flags | O_NONBLOCK) == 0);
+  for (int i = 0; i < 6; ++i) {
+    post_send(&ends->a, 1, false);
+    CHECK(collect(b->jfc, &record, 1) == 1 && record.status == URMA_CR_SUCCESS);
+    CHECK(collect(ends->a.jfc, &record, 1) == 1);
+    CHECK(readable(b->ctx->async_fd, 0) == (i == 2));
+    if (i != 2) {
+      CHECK(urma_get_async_event(b->ctx, &event) == EAGAIN);
+      continue;
+    }
+    CHECK(urma_get_async_event(b->ctx, &event) == URMA_SUCCESS);
+    CHECK(event.event_type == URMA_EVENT_JFR_LIMIT && event.element.jfr == b->jfr);
+    CHECK(event.urma_ctx == b->ctx);
+    urma_ack_async_event(&event);
+    CHECK(!readable(b->ctx->async_fd, 0));
+  }
+  CHECK(fcntl(b->ctx->async_fd, F_SETFL, flags) == 0);
+}
+
+// ---- the error state
+
+static void set_state(struct end* end, urma_jetty_state_t state) {
+  urma_jetty_attr_t attr = {.mask = JETTY_STATE, .state = state};
+  urma_jetty_cfg_t cfg;
+  CHECK(urma_modify_jetty(end->jetty, &attr) == URMA_SUCCESS);
+  CHECK(urma_query_jetty(end->jetty, &cfg, &attr) == URMA_SUCCESS);
+  CHECK(attr.state == state);
+}
+
+static void check_flushed(struct end* end, int works) {
+  urma_cr_t records[queue_depth + 1];
+  CHECK(collect(end->jfc, records, works + 1) == works + 1);
+  for (int i = 0; i < works; ++i) {
+    CHECK(records[i].status == URMA_CR_WR_FLUSH_ERR);
+    CHECK(records[i].user_ctx == (uint64_t)i);
+    CHECK(records[i].local_id == end->jetty->jetty_id.id);
+  }
+  CHECK(records[works].status == URMA_CR_WR_FLUSH_ERR_DONE);
+  CHECK(records[works].local_id == end->jetty->jetty_id.id);
+  CHECK(records[works].user_data == (uintptr_t)end->jetty);
+  CHECK(records[works].flag.bs.jetty == 1 && records[works].flag.bs.s_r == 0);
+  CHECK(urma_poll_jfc(end->jfc, 1, records) == 0);
+}
+
+// Works that wait for a receive end when their Jetty enters the error state.
+static void flushed_works(struct ends* ends) {
+  struct end* a = &ends->a;
+  urma_cr_t record;
+  settle_down(a);
+  CHECK(arm(a));
+  for (int i = 0; i < 5; ++i) post_send(a, (uint64_t)i, false);
+  CHECK(!take_event(a, no_event_ms));
+  set_state(a, URMA_JETTY_STATE_ERROR);
+  CHECK(take_event(a, wait_ms));
+  CHECK(urma_flush_jetty(a->jetty, 1, &record) == 0);
+  check_flushed(a, 5);
+  // It is in the error state already: nothing ends a second time.
+  set_state(a, URMA_JETTY_STATE_ERROR);
+  CHECK(urma_poll_jfc(a->jfc, 1, &record) == 0);
+  // Works that are posted now end at once.
+  post_write(a, 9);
+  CHECK(collect(a->jfc, &record, 1) == 1);
+  CHECK(record.status == URMA_CR_WR_FLUSH_ERR && record.user_ctx == 9);
+  set_state(a, URMA_JETTY_STATE_READY);
+  post_write(a, 10);
+  CHECK(collect(a->jfc, &record, 1) == 1);
+  CHECK(record.status == URMA_CR_SUCCESS && record.user_ctx == 10);
+  set_state(a, URMA_JETTY_STATE_ERROR);
+  check_flushed(a, 0);
+  set_state(a, URMA_JETTY_STATE_READY);
+}
+
+static void flushed_atomics(struct ends* ends) {
+  struct end* a = &ends->a;
+  urma_cr_t record;
+  for (int round = 0; round < 2 * queue_depth; ++round) {
+    post_send(a, 0, false);  // without a receive for it
+    urma_sge_t word = there(a, 0, 8);
+    urma_sge_t previous = here(a, 0, 8);
+    urma_jfs_wr_t wr = {.opcode = URMA_OPC_FADD, .flag = signalled, .tjetty = a->to, .user_ctx = 1};
+    wr.flag.bs.place_order = URMA_STRONG_ORDER;
+    wr.faa = (urma_faa_wr_t){.dst = &word, .src = &previous, .operand = 1};
+    urma_jfs_wr_t* bad = NULL;
+    CHECK(urma_post_jetty_send_wr(a->jetty, &wr, &bad) == URMA_SUCCESS);
+    set_state(a, URMA_JETTY_STATE_ERROR);
+    for (int i = 0; i < 3; ++i) {
+      REQUIRE(collect(a->jfc, &record, 1) == 1);
+      CHECK((record.status == URMA_CR_WR_FLUSH_ERR_DONE) == (i == 2));
+      if (i < 2) CHECK(record.user_ctx == (uint64_t)i && record.status == URMA_CR_WR_FLUSH_ERR);
+    }
+    set_state(a, URMA_JETTY_STATE_READY);
+  }
+}
+
+static void flushed_receives(struct ends* ends) {
+  struct end* b = &ends->b;
+  urma_cr_t records[4];
+  urma_jfr_attr_t attr = {.mask = JFR_STATE, .state = URMA_JFR_STATE_ERROR};
+  urma_jfr_cfg_t cfg;
+  for (int i = 0; i < 3; ++i) receive(b, 0, 64, (uint64_t)i);
+  CHECK(urma_modify_jfr(b->jfr, &attr) == URMA_SUCCESS);
+  CHECK(urma_query_jfr(b->jfr, &cfg, &attr) == URMA_SUCCESS);
+  CHECK(attr.state == URMA_JFR_STATE_ERROR);
+  REQUIRE(collect(b->jfc, records, 3) == 3);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(records[i].status == URMA_CR_WR_FLUSH_ERR && records[i].flag.bs.s_r == 1);
+    CHECK(records[i].user_ctx == (uint64_t)i);
+  }
+  CHECK(urma_poll_jfc(b->jfc, 1, records) == 0);
+  attr = (urma_jfr_attr_t){.mask = JFR_STATE, .state = URMA_JFR_STATE_READY};
+  CHECK(urma_modify_jfr(b->jfr, &attr) == URMA_SUCCESS);
+  receive(b, 0, 64, 7);
+  post_send(&ends->a, 8, false);
+  CHECK(collect(b->jfc, records, 1) == 1);
+  CHECK(records[0].status == URMA_CR_SUCCESS && records[0].user_ctx == 7);
+  CHECK(collect(ends->a.jfc, records, 1) == 1 && records[0].status == URMA_CR_SUCCESS);
+}
+
+static void flushed_jfs(struct ends* ends) {
+  struct end* a = &ends->a;
+  urma_jfs_cfg_t cfg = {.depth = 4,
+                        .trans_mode = URMA_TM_RM,
+                        .max_sge = 1,
+                        .rnr_retry = URMA_TYPICAL_RNR_RETRY,
+                        .jfc = a->jfc};
+  urma_jfs_t* const jfs = urma_create_jfs(a->ctx, &cfg);
+  urma_jfs_attr_t attr = {.mask = JFS_STATE, .state = URMA_JETTY_STATE_ERROR};
+  urma_cr_t records[3];
+  CHECK(urma_send(jfs, a->to, a->seg, (uint64_t)a->memory, 8, signalled, 5) == URMA_SUCCESS);
+  CHECK(urma_modify_jfs(jfs, &attr) == URMA_SUCCESS);
+  CHECK(urma_flush_jfs(jfs, 1, records) == 0);
+  REQUIRE(collect(a->jfc, records, 2) == 2);
+  CHECK(records[0].status == URMA_CR_WR_FLUSH_ERR && records[0].user_ctx == 5);
+  CHECK(records[1].status == URMA_CR_WR_FLUSH_ERR_DONE && records[1].flag.bs.jetty == 0);
+  CHECK(records[1].local_id == jfs->jfs_id.id && records[1].user_data == (uintptr_t)jfs);
+  CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS);
+}
+
+// ---- a thread that polls while queues come and go
+
+static int stop;
+
+static void* poll_until_stopped(void* argument) {
+  struct end* const end = argument;
+  urma_cr_t record;
+  while (__atomic_load_n(&stop, __ATOMIC_ACQUIRE) == 0) {
+    if (urma_poll_jfc(end->jfc, 1, &record) < 0) return NULL;
+  }
+  return argument;
+}
+
+static void poll_while_deleting(struct ends* ends) {
+  struct end* a = &ends->a;
+  pthread_t thread;
+  void* result = NULL;
+  __atomic_store_n(&stop, 0, __ATOMIC_RELEASE);
+  REQUIRE(pthread_create(&thread, NULL, poll_until_stopped, a) == 0);
+  for (int i = 0; i < 200; ++i) {
+    urma_jfs_cfg_t cfg = {.depth = 8, .trans_mode = URMA_TM_RM, .max_sge = 1, .jfc = a->jfc};
+    urma_jfs_t* const jfs = urma_create_jfs(a->ctx, &cfg);
+    REQUIRE(jfs != NULL);
+    for (int j = 0; j < 8; ++j) {
+      CHECK(urma_write(jfs, a->to, a->there, a->seg, (uint64_t)a->there_memory, (uint64_t)a->memory,
+                       8, signalled, 1) == URMA_SUCCESS);
+    }
+    CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS);
+  }
+  __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+  CHECK(pthread_join(thread, &result) == 0 && result != NULL);
+}
+
+// The works of a deleted queue have no records.
+static void deleted_queue(struct ends* ends) {
+  struct end* a = &ends->a;
+  urma_cr_t record;
+  urma_jfs_cfg_t cfg = {.depth = 8, .trans_mode = URMA_TM_RM, .max_sge = 1, .jfc = a->jfc};
+  urma_jfs_t* const jfs = urma_create_jfs(a->ctx, &cfg);
+  for (int j = 0; j < 8; ++j) {
+    CHECK(urma_write(jfs, a->to, a->there, a->seg, (uint64_t)a->there_memory, (uint64_t)a->memory,
+                     8, signalled, 1) == URMA_SUCCESS);
+  }
+  CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS);
+  post_write(a, 77);
+  CHECK(collect(a->jfc, &record, 1) == 1 && record.user_ctx == 77);
+  CHECK(urma_poll_jfc(a->jfc, 1, &record) == 0);
+}
+
+int main(void) {
+  name_devices();
+  urma_log_set_level(URMA_VLOG_LEVEL_CRIT);
+  for (int i = 0; i < device_count; ++i) {
+    struct ends ends = make_ends(devices[i], URMA_TM_RM);
+    no_event_is_lost(&ends, true);
+    no_event_is_lost(&ends, false);
+    arm_with_records(&ends);
+    time_outs(&ends.a);
+    descriptors(&ends);
+    solicited(&ends);
+    delete_with_event(&ends);
+    receives_run_low(&ends);
+    flushed_works(&ends);
+    flushed_atomics(&ends);
+    flushed_receives(&ends);
+    flushed_jfs(&ends);
+    poll_while_deleting(&ends);
+    deleted_queue(&ends);
+    end_ends(&ends);
+  }
+  remove_devices();
+  return failures != 0;
+}
