@@ -27,7 +27,7 @@ void remove_devices(void) {
   unlink(window);
 }
 
-static struct end make_end(const char* device, urma_transport_mode_t mode) {
+struct end make_end(const char* device, urma_transport_mode_t mode) {
   struct end end = {0};
   urma_device_t* dev = urma_get_device_by_name((char*)device);
   REQUIRE(dev != NULL);
@@ -66,23 +66,34 @@ static struct end make_end(const char* device, urma_transport_mode_t mode) {
   return end;
 }
 
+void import(struct end* end, urma_rjetty_t* rjetty, urma_seg_t* seg) {
+  urma_token_t token = secret;
+  end->to = urma_import_jetty(end->ctx, rjetty, &token);
+  REQUIRE(end->to != NULL);
+  end->there = urma_import_seg(end->ctx, seg, &token, 0, (urma_import_seg_flag_t){0});
+  REQUIRE(end->there != NULL);
+  end->there_memory = (char*)seg->ubva.va;
+}
+
+void unimport(struct end* end) {
+  if (end->to != NULL) CHECK(urma_unimport_jetty(end->to) == URMA_SUCCESS);
+  if (end->there != NULL) CHECK(urma_unimport_seg(end->there) == URMA_SUCCESS);
+  end->to = NULL;
+  end->there = NULL;
+}
+
 // Lets one end know the other, by what two processes would exchange.
 static void introduce(struct end* end, struct end* other) {
   urma_rjetty_t* rjetty = NULL;
   urma_seg_t* seg = NULL;
   uint32_t bytes = 0;
-  urma_token_t token = secret;
   REQUIRE(urma_get_rjetty(other->jetty, &rjetty, &bytes) == URMA_SUCCESS);
   CHECK(bytes == sizeof *rjetty);
-  end->to = urma_import_jetty(end->ctx, rjetty, &token);
-  REQUIRE(end->to != NULL);
-  urma_put_rjetty(rjetty);
   REQUIRE(urma_get_seg_ctx(other->seg, &seg, &bytes) == URMA_SUCCESS);
   CHECK(bytes == sizeof *seg);
-  end->there = urma_import_seg(end->ctx, seg, &token, 0, (urma_import_seg_flag_t){0});
-  REQUIRE(end->there != NULL);
+  import(end, rjetty, seg);
+  urma_put_rjetty(rjetty);
   urma_put_seg_ctx(seg);
-  end->there_memory = other->memory;
 }
 
 struct ends make_ends(const char* device, urma_transport_mode_t mode) {
@@ -92,10 +103,9 @@ struct ends make_ends(const char* device, urma_transport_mode_t mode) {
   return ends;
 }
 
-static void end_end(struct end* end) {
+void end_end(struct end* end) {
   if (end->jetty->remote_jetty != NULL) CHECK(urma_unbind_jetty(end->jetty) == URMA_SUCCESS);
-  CHECK(urma_unimport_jetty(end->to) == URMA_SUCCESS);
-  CHECK(urma_unimport_seg(end->there) == URMA_SUCCESS);
+  unimport(end);
   CHECK(urma_delete_jetty(end->jetty) == URMA_SUCCESS);
   CHECK(urma_delete_jfr(end->jfr) == URMA_SUCCESS);
   CHECK(urma_delete_jfc(end->jfc) == URMA_SUCCESS);

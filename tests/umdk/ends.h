@@ -35,6 +35,12 @@ enum { device_count = 2 };
 void name_devices(void);
 void remove_devices(void);
 
+// Makes an end that knows no other one.
+struct end make_end(const char* device, urma_transport_mode_t mode);
+// Lets an end know another one, by what its process tells.
+void import(struct end* end, urma_rjetty_t* rjetty, urma_seg_t* seg);
+void unimport(struct end* end);
+void end_end(struct end* end);
 struct ends make_ends(const char* device, urma_transport_mode_t mode);
 void end_ends(struct ends* ends);
 

@@ -187,17 +187,6 @@ static void unregistered(struct ends* ends) {
 
 // ---- a peer that has closed
 
-static void end_peer(struct end* b) {
-  CHECK(urma_unimport_jetty(b->to) == URMA_SUCCESS);
-  CHECK(urma_unimport_seg(b->there) == URMA_SUCCESS);
-  CHECK(urma_delete_jetty(b->jetty) == URMA_SUCCESS);
-  CHECK(urma_delete_jfr(b->jfr) == URMA_SUCCESS);
-  CHECK(urma_delete_jfc(b->jfc) == URMA_SUCCESS);
-  CHECK(urma_delete_jfce(b->jfce) == URMA_SUCCESS);
-  CHECK(urma_unregister_seg(b->seg) == URMA_SUCCESS);
-  CHECK(urma_delete_context(b->ctx) == URMA_SUCCESS);
-}
-
 static void closed_peer(const char* device) {
   struct ends ends = make_ends(device, URMA_TM_RM);
   struct end* a = &ends.a;
@@ -205,19 +194,18 @@ static void closed_peer(const char* device) {
   urma_jfs_t* const jfs = make_jfs(a, 7);
   urma_cr_t record;
   CHECK(urma_send(jfs, a->to, a->seg, (uint64_t)a->memory, 8, signalled, 1) == 0);  // waits
-  end_peer(&ends.b);
+  const uint64_t address = (uint64_t)ends.b.memory;
+  end_end(&ends.b);
   const double begin = now_ms();
   REQUIRE(collect(a->jfc, &record, 1) == 1);
   CHECK(record.status != URMA_CR_SUCCESS && record.user_ctx == 1);
-  CHECK(write_to(a, a->there, (uint64_t)ends.b.memory, 8) != URMA_CR_SUCCESS);
+  CHECK(write_to(a, a->there, address, 8) != URMA_CR_SUCCESS);
   CHECK(urma_send(jfs, a->to, a->seg, (uint64_t)a->memory, 8, signalled, 2) == 0);
   REQUIRE(collect(a->jfc, &record, 1) == 1);
   CHECK(record.status != URMA_CR_SUCCESS && record.user_ctx == 2);
   CHECK(now_ms() - begin < bound_ms);
   CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS);
-  free(ends.b.memory);
-  end_peer(a);
-  free(a->memory);
+  end_end(a);
 }
 
 static void one_device(const char* device) {
