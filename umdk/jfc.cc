@@ -144,8 +144,6 @@ int Jfc::poll(std::span<urma_cr_t> out) {
   return static_cast<int>(take(out));
 }
 
-void Jfc::wait_for_polls() { const SpinLock::Held held(lock_, true); }
-
 Result<void> Jfc::arm(bool solicited) {
   if (events_ == nullptr) {
     return Error{Status::invalid_argument,

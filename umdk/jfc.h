@@ -38,7 +38,7 @@ struct Jfc : urma_jfc_t {
   // Writes completion records, and returns how many. Never blocks.
   int poll(std::span<urma_cr_t> out);
   // Returns when no thread uses what a poll looked up before this call.
-  void wait_for_polls();
+  void wait_for_polls() const { lock_.wait_for_holder(); }
   // Appends a record that belongs to no work, behind those that are there now.
   void append(const urma_cr_t& record);
   // Asks for one event. Errors: invalid_argument (there is no event channel).

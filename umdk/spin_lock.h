@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <cstdint>
 
 namespace urma::umdk {
 
@@ -17,7 +18,7 @@ class SpinLock {
       if (lock_ != nullptr) lock_->take();
     }
     ~Held() {
-      if (lock_ != nullptr) lock_->taken_.store(false, std::memory_order_release);
+      if (lock_ != nullptr) lock_->release();
     }
     Held(const Held&) = delete;
 
@@ -25,14 +26,32 @@ class SpinLock {
     SpinLock* lock_;
   };
 
- private:
-  void take() {
-    while (taken_.exchange(true, std::memory_order_acquire)) {
-      while (taken_.load(std::memory_order_relaxed)) sched_yield();
-    }
+  // Returns when the thread that holds the lock now, if there is one, has released it.
+  void wait_for_holder() const {
+    const uint32_t seen = turns_.load();
+    if (seen % 2 == 0) return;
+    while (turns_.load(std::memory_order_acquire) == seen) sched_yield();
   }
 
-  std::atomic<bool> taken_{false};
+ private:
+  // A thread that takes the lock again and again, such as one that polls, lets others in between.
+  void take() {
+    if (waiting_.load(std::memory_order_relaxed) == 0 && try_to_take()) return;
+    waiting_.fetch_add(1, std::memory_order_relaxed);
+    do sched_yield();
+    while (!try_to_take());
+    waiting_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  bool try_to_take() {
+    uint32_t seen = turns_.load(std::memory_order_relaxed);
+    return seen % 2 == 0 && turns_.compare_exchange_strong(seen, seen + 1);
+  }
+  void release() {
+    turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+
+  std::atomic<uint32_t> turns_{0};  // odd while a thread holds the lock
+  std::atomic<uint32_t> waiting_{0};
 };
 
 }  // namespace urma::umdk
