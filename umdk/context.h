@@ -37,9 +37,7 @@ struct Context : urma_context_t {
 
   // ---- What has which number. Readers take no lock.
   void enter(JettyId id, const Numbered* what) { by_id_[number(id)].store(what); }
-  const Numbered* at(JettyId id) const {
-    return by_id_[number(id)].load();
-  }
+  const Numbered* at(JettyId id) const { return by_id_[number(id)].load(); }
 
   // Returns the peer at a place. Errors: those of Device::import.
   Result<PeerId> peer_at(const Place& place);

@@ -3,6 +3,7 @@
 
 #include "umdk/jetty.h"
 #include "umdk/jfr.h"
+#include "umdk/perf.h"
 #include "umdk/send_options.h"
 #include "umdk/target.h"
 #include "umdk/two_steps.h"
@@ -272,6 +273,7 @@ urma_status_t urma_free_jetty(urma_jetty_t* jetty) { return release<Jetty>(__fun
 
 urma_status_t urma_post_jetty_send_wr(urma_jetty_t* jetty, urma_jfs_wr_t* wr,
                                       urma_jfs_wr_t** bad_wr) {
+  const Measured call(UB_JETTY_POST_SEND);
   Jetty* const object = find<Jetty>(jetty);
   if (object == nullptr || !object->active() || wr == nullptr || bad_wr == nullptr) {
     return refuse_null(__func__, "jetty, wr or bad_wr");
@@ -281,6 +283,7 @@ urma_status_t urma_post_jetty_send_wr(urma_jetty_t* jetty, urma_jfs_wr_t* wr,
 
 urma_status_t urma_post_jetty_recv_wr(urma_jetty_t* jetty, urma_jfr_wr_t* wr,
                                       urma_jfr_wr_t** bad_wr) {
+  const Measured call(UB_JETTY_POST_RECV);
   Jetty* const object = find<Jetty>(jetty);
   if (object == nullptr || !object->active() || wr == nullptr || bad_wr == nullptr) {
     return refuse_null(__func__, "jetty, wr or bad_wr");

@@ -6,6 +6,7 @@
 #include "umdk/jfc.h"
 #include "umdk/jfce.h"
 #include "umdk/options.h"
+#include "umdk/perf.h"
 
 using namespace urma::umdk;
 
@@ -157,6 +158,7 @@ urma_status_t urma_free_jfc(urma_jfc_t* jfc) {
 }
 
 int urma_poll_jfc(urma_jfc_t* jfc, int cr_cnt, urma_cr_t* cr) {
+  const Measured call(UB_POLL_JFC);
   Jfc* const queue = find<Jfc>(jfc);
   if (queue == nullptr || cr_cnt < 0 || cr == nullptr || !queue->active()) {
     refuse_null(__func__, "jfc or cr");
@@ -166,6 +168,7 @@ int urma_poll_jfc(urma_jfc_t* jfc, int cr_cnt, urma_cr_t* cr) {
 }
 
 urma_status_t urma_rearm_jfc(urma_jfc_t* jfc, bool solicited_only) {
+  const Measured call(UB_REARM_JFC);
   return with<Jfc>(__func__, "jfc", jfc, [&](Jfc& queue) {
     if (!queue.active()) return wrong_state("urma_rearm_jfc", false);
     const auto armed = queue.arm(solicited_only);
@@ -174,6 +177,7 @@ urma_status_t urma_rearm_jfc(urma_jfc_t* jfc, bool solicited_only) {
 }
 
 int urma_wait_jfc(urma_jfce_t* jfce, uint32_t jfc_cnt, int time_out, urma_jfc_t* jfc[]) {
+  const Measured call(UB_WAIT_JFC);
   Jfce* const events = find<Jfce>(jfce);
   if (events == nullptr || jfc_cnt == 0 || jfc == nullptr) {
     refuse_null(__func__, "jfce or jfc");
@@ -183,6 +187,7 @@ int urma_wait_jfc(urma_jfce_t* jfce, uint32_t jfc_cnt, int time_out, urma_jfc_t*
 }
 
 void urma_ack_jfc(urma_jfc_t* jfc[], uint32_t nevents[], uint32_t jfc_cnt) {
+  const Measured call(UB_ACK_JFC);
   if (jfc == nullptr || nevents == nullptr) return;
   for (uint32_t i = 0; i < jfc_cnt; ++i) {
     if (Jfc* const queue = find<Jfc>(jfc[i])) queue->comp_events_acked += nevents[i];

@@ -51,8 +51,10 @@ typedef struct urma_perf_stats {
 // Begins to measure, from zero.
 urma_status_t urma_start_perf(void);
 urma_status_t urma_stop_perf(void);
-// Writes the figures as text. `length` is the size of the buffer, and becomes that of the text.
-// EINVAL.
+// Writes the figures as text: a line for each call that was measured, with the number of calls, and
+// their average, shortest and longest duration and percentiles in ns. `length` is the size of the
+// buffer, and becomes that of the text with its final 0. EINVAL, also if the buffer is too small; 4
+// KiB suffice.
 urma_status_t urma_get_perf_info(char* perf_buf, uint32_t* length);
 
 #pragma GCC visibility pop
