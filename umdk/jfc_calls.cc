@@ -190,7 +190,8 @@ void urma_ack_jfc(urma_jfc_t* jfc[], uint32_t nevents[], uint32_t jfc_cnt) {
   const Measured call(UB_ACK_JFC);
   if (jfc == nullptr || nevents == nullptr) return;
   for (uint32_t i = 0; i < jfc_cnt; ++i) {
-    if (Jfc* const queue = find<Jfc>(jfc[i])) queue->comp_events_acked += nevents[i];
+    Jfc* const queue = find<Jfc>(jfc[i]);
+    if (queue != nullptr) std::atomic_ref(queue->comp_events_acked).fetch_add(nevents[i]);
   }
 }
 

@@ -132,8 +132,9 @@ urma_status_t Sender::change(const char* call, urma_jetty_state_t state) {
                   static_cast<int>(state));
   }
   const bool fails = state == URMA_JETTY_STATE_ERROR;
-  if (fails && state_ == state) return URMA_SUCCESS;         // its works have ended
-  const urma_jetty_state_t before = state_.exchange(state);  // what another thread polls is flushed
+  // It is set first, so that what another thread polls meanwhile counts as flushed.
+  const urma_jetty_state_t before = state_.exchange(state);
+  if (fails && before == state) return URMA_SUCCESS;  // the works have ended
   const auto changed = fails ? jetty_->flush() : jetty_->reset();
   if (!changed) {
     state_ = before;
