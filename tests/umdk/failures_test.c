@@ -16,12 +16,12 @@ static double now_ms(void) {
   return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
 }
 
-static urma_jfs_t* make_jfs(struct end* end, uint8_t rnr_retry) {
+static urma_jfs_t* make_jfs(struct end* end, uint8_t rnr_retry, uint8_t err_timeout) {
   urma_jfs_cfg_t cfg = {.depth = 8,
                         .trans_mode = URMA_TM_RM,
                         .max_sge = 1,
                         .rnr_retry = rnr_retry,
-                        .err_timeout = short_timeout,
+                        .err_timeout = err_timeout,
                         .jfc = end->jfc};
   urma_jfs_t* const jfs = urma_create_jfs(end->ctx, &cfg);
   REQUIRE(jfs != NULL);
@@ -30,9 +30,9 @@ static urma_jfs_t* make_jfs(struct end* end, uint8_t rnr_retry) {
 
 static const urma_jfs_wr_flag_t signalled = {.bs = {.complete_enable = 1}};
 
-static urma_cr_status_t write_to(struct end* end, urma_target_seg_t* seg, uint64_t address,
-                                 uint32_t bytes) {
-  urma_jfs_t* const jfs = make_jfs(end, 7);
+static urma_cr_status_t write_within(struct end* end, urma_target_seg_t* seg, uint64_t address,
+                                     uint32_t bytes, uint8_t err_timeout) {
+  urma_jfs_t* const jfs = make_jfs(end, 7, err_timeout);
   urma_cr_t record = {.status = URMA_CR_WR_UNHANDLED};
   CHECK(urma_write(jfs, end->to, seg, end->seg, address, (uint64_t)end->memory, bytes, signalled,
                    1) == URMA_SUCCESS);
@@ -40,6 +40,11 @@ static urma_cr_status_t write_to(struct end* end, urma_target_seg_t* seg, uint64
   CHECK(record.user_ctx == 1);
   CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS);
   return record.status;
+}
+
+static urma_cr_status_t write_to(struct end* end, urma_target_seg_t* seg, uint64_t address,
+                                 uint32_t bytes) {
+  return write_within(end, seg, address, bytes, 0);
 }
 
 // ---- messages
@@ -64,14 +69,14 @@ static void too_long(struct ends* ends) {
 static void receiver_not_ready(struct ends* ends) {
   struct end* a = &ends->a;
   urma_cr_t record;
-  urma_jfs_t* const impatient = make_jfs(a, 0);
+  urma_jfs_t* const impatient = make_jfs(a, 0, 0);
   const double begin = now_ms();
   CHECK(urma_send(impatient, a->to, a->seg, (uint64_t)a->memory, 8, signalled, 1) == 0);
   REQUIRE(collect(a->jfc, &record, 1) == 1);
   CHECK(record.status == URMA_CR_RNR_RETRY_CNT_EXC_ERR);
   CHECK(now_ms() - begin < bound_ms);
   CHECK(urma_delete_jfs(impatient) == URMA_SUCCESS);
-  urma_jfs_t* const patient = make_jfs(a, 7);
+  urma_jfs_t* const patient = make_jfs(a, 7, 0);
   CHECK(urma_send(patient, a->to, a->seg, (uint64_t)a->memory, 8, signalled, 2) == 0);
   usleep(100 * 1000);
   CHECK(urma_poll_jfc(a->jfc, 1, &record) == 0);
@@ -91,7 +96,7 @@ static void wrong_jetty(struct ends* ends, uint32_t id, uint32_t token_value) {
   described.flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT;
   urma_token_t token = {token_value};
   urma_target_jetty_t* const target = urma_import_jetty(a->ctx, &described, &token);
-  urma_jfs_t* const jfs = make_jfs(a, 7);
+  urma_jfs_t* const jfs = make_jfs(a, 7, short_timeout);
   urma_cr_t record;
   REQUIRE(target != NULL);
   CHECK(urma_send(jfs, target, a->seg, (uint64_t)a->memory, 8, signalled, 1) == 0);
@@ -191,7 +196,7 @@ static void closed_peer(const char* device) {
   struct ends ends = make_ends(device, URMA_TM_RM);
   struct end* a = &ends.a;
   CHECK(write_to(a, a->there, (uint64_t)ends.b.memory, 8) == URMA_CR_SUCCESS);
-  urma_jfs_t* const jfs = make_jfs(a, 7);
+  urma_jfs_t* const jfs = make_jfs(a, 7, short_timeout);
   urma_cr_t record;
   CHECK(urma_send(jfs, a->to, a->seg, (uint64_t)a->memory, 8, signalled, 1) == 0);  // waits
   const uint64_t address = (uint64_t)ends.b.memory;
@@ -199,7 +204,7 @@ static void closed_peer(const char* device) {
   const double begin = now_ms();
   REQUIRE(collect(a->jfc, &record, 1) == 1);
   CHECK(record.status != URMA_CR_SUCCESS && record.user_ctx == 1);
-  CHECK(write_to(a, a->there, address, 8) != URMA_CR_SUCCESS);
+  CHECK(write_within(a, a->there, address, 8, short_timeout) != URMA_CR_SUCCESS);
   CHECK(urma_send(jfs, a->to, a->seg, (uint64_t)a->memory, 8, signalled, 2) == 0);
   REQUIRE(collect(a->jfc, &record, 1) == 1);
   CHECK(record.status != URMA_CR_SUCCESS && record.user_ctx == 2);
