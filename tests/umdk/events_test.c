@@ -191,6 +191,39 @@ static void solicited(struct ends* ends) {
   settle_down(b);
 }
 
+// Each of several JFCs of one channel has its event, however few a call takes.
+static void several_jfcs(struct ends* ends) {
+  enum { count = 8 };
+  struct end* a = &ends->a;
+  urma_jfc_t* jfcs[count];
+  urma_jfs_t* all[count];
+  int events[count] = {0};
+  settle_down(a);
+  for (int i = 0; i < count; ++i) {
+    urma_jfc_cfg_t cfg = {.depth = 16, .jfce = a->jfce};
+    jfcs[i] = urma_create_jfc(a->ctx, &cfg);
+    urma_jfs_cfg_t jfs_cfg = {.depth = 4, .trans_mode = URMA_TM_RM, .max_sge = 1, .jfc = jfcs[i]};
+    all[i] = urma_create_jfs(a->ctx, &jfs_cfg);
+    REQUIRE(all[i] != NULL);
+    if (i % 2 == 0) CHECK(urma_rearm_jfc(jfcs[i], false) == URMA_SUCCESS);
+    CHECK(urma_write(all[i], a->to, a->there, a->seg, (uint64_t)a->there_memory,
+                     (uint64_t)a->memory, 8, signalled, 1) == URMA_SUCCESS);
+  }
+  usleep(5 * 1000);
+  for (int i = 1; i < count; i += 2) CHECK(urma_rearm_jfc(jfcs[i], false) == URMA_SUCCESS);
+  for (int i = 0; i < count; ++i) {
+    urma_jfc_t* ready = NULL;
+    REQUIRE(urma_wait_jfc(a->jfce, 1, wait_ms, &ready) == 1);
+    for (int j = 0; j < count; ++j) events[j] += ready == jfcs[j];
+  }
+  for (int i = 0; i < count; ++i) CHECK(events[i] == 1);
+  CHECK(!take_event(a, no_event_ms));
+  urma_jfs_t* bad = NULL;
+  urma_jfc_t* bad_jfc = NULL;
+  CHECK(urma_delete_jfs_batch(all, count, &bad) == URMA_SUCCESS);
+  CHECK(urma_delete_jfc_batch(jfcs, count, &bad_jfc) == URMA_SUCCESS);
+}
+
 // A JFC that is deleted takes its events with it.
 static void delete_with_event(struct ends* ends) {
   struct end* a = &ends->a;
@@ -421,6 +454,7 @@ int main(void) {
     time_outs(&ends.a);
     descriptors(&ends);
     solicited(&ends);
+    several_jfcs(&ends);
     delete_with_event(&ends);
     receives_run_low(&ends);
     flushed_works(&ends);
