@@ -104,7 +104,11 @@ bool Jfc::record(const Completion& from, urma_cr_t& to) {
   }
   if (from.operation != Operation::receive) {
     // The works of a queue that was deleted have no record, as with UMDK.
-    return what != nullptr && what->sender != nullptr && what->sender->finish(from, to);
+    if (what == nullptr || what->sender == nullptr) return false;
+    if (!from.ok() && what->sender->suspends(from)) {
+      appended_.push_back(what->sender->ended(URMA_CR_WR_SUSPEND_DONE));
+    }
+    return what->sender->finish(from, to);
   }
   if (what != nullptr && what->receives != nullptr) what->receives->note_taken();
   to.flag.bs.s_r = 1;

@@ -140,18 +140,25 @@ urma_status_t Sender::change(const char* call, urma_jetty_state_t state) {
     state_ = before;
     return refuse(call_status(changed.status()), call, "%s", changed.error().message.c_str());
   }
-  if (fails) report_flushed();
+  // All records of works can be polled already, and come before this one.
+  if (fails) find<Jfc>(options_.jfs.jfc)->append(ended(URMA_CR_WR_FLUSH_ERR_DONE));
   return URMA_SUCCESS;
 }
 
-// All records of works can be polled already, and come before this one.
-void Sender::report_flushed() {
+urma_cr_t Sender::ended(urma_cr_status_t how) const {
   urma_cr_t done{};
-  done.status = URMA_CR_WR_FLUSH_ERR_DONE;
+  done.status = how;
   done.local_id = number(jetty_->id());
   done.flag.bs.jetty = numbered_.jetty;
   done.user_data = options_.object;
-  find<Jfc>(options_.jfs.jfc)->append(done);
+  return done;
+}
+
+// The library has ended the other works of the queue with the one that failed.
+bool Sender::suspends(const Completion& failed) {
+  if (options_.jfs.flag.bs.error_suspend == 0 || failed.status == Status::flushed) return false;
+  urma_jetty_state_t ready = URMA_JETTY_STATE_READY;
+  return state_.compare_exchange_strong(ready, URMA_JETTY_STATE_SUSPENDED);
 }
 
 // ---- posting

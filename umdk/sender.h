@@ -38,6 +38,11 @@ class Sender {
   urma_status_t change(const char* call, urma_jetty_state_t state);
   urma_jetty_state_t state() const { return state_.load(std::memory_order_relaxed); }
 
+  // Returns the record that ends a flush or a suspension.
+  urma_cr_t ended(urma_cr_status_t how) const;
+  // Returns whether this failure suspends the Jetty, as its flag error_suspend asks. Called by the
+  // thread that polls.
+  bool suspends(const Completion& failed);
   // Completes the record of a work of this Jetty. Returns false if the program is not to see it.
   // Called by the thread that polls.
   bool finish(const Completion& from, urma_cr_t& to);
@@ -53,7 +58,6 @@ class Sender {
     uint32_t bytes = 0;
   };
 
-  void report_flushed();
   urma_status_t add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound);
   urma_status_t to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& work);
   urma_status_t to_atomic(const urma_jfs_wr_t& wr, const RemoteJetty& target, Work& work);

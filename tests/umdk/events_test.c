@@ -394,6 +394,40 @@ static void flushed_jfs(struct ends* ends) {
   CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS);
 }
 
+// A work that fails suspends a queue that asks for it.
+static void suspended(struct ends* ends) {
+  struct end* a = &ends->a;
+  urma_jfs_cfg_t cfg = {.depth = 8, .trans_mode = URMA_TM_RM, .max_sge = 1, .jfc = a->jfc};
+  urma_jfs_attr_t attr;
+  urma_token_t wrong = {secret.token + 1};
+  urma_cr_t records[4];
+  cfg.flag.bs.error_suspend = 1;
+  urma_jfs_t* const jfs = urma_create_jfs(a->ctx, &cfg);
+  urma_target_seg_t* const seg =
+      urma_import_seg(a->ctx, &ends->b.seg->seg, &wrong, 0, (urma_import_seg_flag_t){0});
+  const uint64_t mine = (uint64_t)a->memory;
+  const uint64_t theirs = (uint64_t)a->there_memory;
+  for (int i = 0; i < 2; ++i) {
+    CHECK(urma_write(jfs, a->to, seg, a->seg, theirs, mine, 8, signalled, 1) == URMA_SUCCESS);
+    REQUIRE(collect(a->jfc, records, 2) == 2);
+    CHECK(records[0].status == URMA_CR_REM_ACCESS_ABORT_ERR && records[0].user_ctx == 1);
+    CHECK(records[1].status == URMA_CR_WR_SUSPEND_DONE);
+    CHECK(records[1].local_id == jfs->jfs_id.id && records[1].user_data == (uintptr_t)jfs);
+    CHECK(urma_query_jfs(jfs, &cfg, &attr) == URMA_SUCCESS);
+    CHECK(attr.state == URMA_JETTY_STATE_SUSPENDED);
+    CHECK(urma_write(jfs, a->to, a->there, a->seg, theirs, mine, 8, signalled, 2) == URMA_SUCCESS);
+    REQUIRE(collect(a->jfc, records, 1) == 1);
+    CHECK(records[0].status == URMA_CR_WR_FLUSH_ERR && records[0].user_ctx == 2);
+    attr = (urma_jfs_attr_t){.mask = JFS_STATE, .state = URMA_JETTY_STATE_READY};
+    CHECK(urma_modify_jfs(jfs, &attr) == URMA_SUCCESS);
+    CHECK(urma_write(jfs, a->to, a->there, a->seg, theirs, mine, 8, signalled, 3) == URMA_SUCCESS);
+    REQUIRE(collect(a->jfc, records, 1) == 1);
+    CHECK(records[0].status == URMA_CR_SUCCESS && records[0].user_ctx == 3);
+  }
+  CHECK(urma_unimport_seg(seg) == URMA_SUCCESS);
+  CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS);
+}
+
 // ---- a thread that polls while queues come and go
 
 static int stop;
@@ -461,6 +495,7 @@ int main(void) {
     flushed_atomics(&ends);
     flushed_receives(&ends);
     flushed_jfs(&ends);
+    suspended(&ends);
     poll_while_deleting(&ends);
     deleted_queue(&ends);
     end_ends(&ends);

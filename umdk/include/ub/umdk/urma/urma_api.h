@@ -97,7 +97,8 @@ void urma_ack_jfc(urma_jfc_t* jfc[], uint32_t nevents[], uint32_t jfc_cnt);
 // An order_type of URMA_DEF_ORDER is replaced in `jfs_cfg` by what it means. errno: EINVAL, ENOMEM.
 urma_jfs_t* urma_create_jfs(urma_context_t* ctx, urma_jfs_cfg_t* jfs_cfg);
 // ERROR ends all works as WR_FLUSH_ERR; then one record of the status WR_FLUSH_ERR_DONE follows.
-// READY lets works run again. EINVAL.
+// READY lets works run again. With the flag error_suspend, a work that fails sets the state
+// SUSPENDED: all works end, and then one record of the status WR_SUSPEND_DONE follows. EINVAL.
 urma_status_t urma_modify_jfs(urma_jfs_t* jfs, urma_jfs_attr_t* attr);
 urma_status_t urma_query_jfs(urma_jfs_t* jfs, urma_jfs_cfg_t* cfg, urma_jfs_attr_t* attr);
 urma_status_t urma_delete_jfs(urma_jfs_t* jfs);
