@@ -4,7 +4,7 @@
 // Two contexts on one device, each with a JFC, a JFR, a Jetty and a segment, that know each other.
 
 #include <stdbool.h>
-#include <urma_api.h>
+#include "umdk/include/ub/umdk/urma/urma_api.h"
 
 enum { memory_bytes = 1 << 20, queue_depth = 32 };
 
