@@ -104,7 +104,7 @@ void Output::add(const Result& result) {
     if (interrupted()) return;  // Ctrl-C came during the warm-up
     throw Failure(Exit::error,
                   fmt::format("{} {}: no message arrived in the time of the rounds, so there is no "
-                              "result. Fix: give more --seconds",
+                              "result. Fix: give more --seconds, or a larger --count",
                               result.what.test->name, size_text(result.what.bytes)));
   }
   waited_percent_ = std::max(waited_percent_, result.waited_percent());
