@@ -120,10 +120,10 @@ bool is_other_slot(const Endpoint& place, const Endpoint& first) {
   return place.port == first.port && std::memcmp(&place.address, &first.address, slot_at) == 0;
 }
 std::string engine_text(const Endpoint& place, const Endpoint& first) {
-  if (place.address == first.address) return ":" + std::to_string(place.port);
+  if (place.address == first.address) return std::string(":").append(std::to_string(place.port));
   if (!is_other_slot(place, first)) return to_string(place);
-  return "/" + hex(static_cast<uint64_t>(place.address.bytes[slot_at]) << 8 |
-                   static_cast<uint64_t>(place.address.bytes[slot_at + 1]));
+  return std::string("/").append(hex(static_cast<uint64_t>(place.address.bytes[slot_at]) << 8 |
+                                     static_cast<uint64_t>(place.address.bytes[slot_at + 1])));
 }
 std::optional<Endpoint> parse_engine(std::string_view text, const Endpoint& first) {
   const bool slot = text.starts_with('/');
