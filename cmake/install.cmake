@@ -106,8 +106,7 @@ install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL FI
         PATTERN *.1)
 install(FILES tools/wireshark/README.md tools/wireshark/uboe.lua
         DESTINATION ${CMAKE_INSTALL_DATADIR}/urma/wireshark)
-install(FILES tools/qlog/README.md tools/qlog/urma_qlog.py
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/urma/qlog)
+install(FILES tools/qlog/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/urma/qlog)
 install(FILES tools/bpftrace/README.md tools/bpftrace/latency.bt
         DESTINATION ${CMAKE_INSTALL_DATADIR}/urma/bpftrace)
 

@@ -1,28 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the log of events that is made of a capture: qlog_test.py SOURCES URMA_PERF"""
+"""Tests the log of events that is made of a capture: qlog_test.py SOURCES URMA_QLOG URMA_PERF"""
 
 import json
 import os
 import pathlib
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
 
-SOURCES, PERF = pathlib.Path(sys.argv[1]), sys.argv[2]
+SOURCES, TOOL, PERF = pathlib.Path(sys.argv[1]), *sys.argv[2:]
 sys.path.insert(0, str(SOURCES / "tests/wireshark"))
 import pcapng  # noqa: E402
 from running import run_tests  # noqa: E402
 
-TOOL = SOURCES / "tools/qlog/urma_qlog.py"
 HERE, THERE = bytes([127, 0, 0, 1]), bytes([127, 0, 0, 2])
 RECEIVED, SENT = 1, 2
 
 
-def convert(path, *options):
-    return subprocess.run([sys.executable, "-B", TOOL, *options, path], capture_output=True,
-                          text=True, timeout=100)
+def convert(*words):
+    return subprocess.run([TOOL, *words], capture_output=True, text=True, timeout=100)
 
 
 def records_in(text):
@@ -48,6 +47,12 @@ def block(kind, body):
     return struct.pack("<I", kind) + size + body + size
 
 
+def statistics(missing):
+    why = b"disk full..." if missing else b""
+    return block(5, bytes(12) + struct.pack("<HHQ", 5, 8, missing) +
+                 struct.pack("<HH", 1, len(why)) + why + bytes(4))
+
+
 def capture(path, packets, missing=0, link=pcapng.RAW_IP):
     """Writes a capture. Each packet is (direction, us, payload of UDP)."""
     with open(path, "wb") as file:
@@ -61,10 +66,7 @@ def capture(path, packets, missing=0, link=pcapng.RAW_IP):
             file.write(block(6, struct.pack("<IIIII", 0, time >> 32, time & 0xFFFFFFFF, len(packet),
                                             len(packet)) + padded +
                              struct.pack("<HHII", 2, 4, direction, 0)))
-        why = b"disk full..." if missing else b""
-        if missing:
-            file.write(block(5, bytes(12) + struct.pack("<HHQ", 5, 8, missing) +
-                             struct.pack("<HH", 1, len(why)) + why + bytes(4)))
+        file.write(statistics(missing))
 
 
 def header(opcode, psn, ours=0x111111, theirs=0x222222, status=0):
@@ -98,7 +100,7 @@ def test_a_small_capture_is_told_event_by_event():
                         bytes([0x11, 0, 0, 7, 1 << 5, 8, 0xF1, 0xC2]) + bytes(4)),
                        (RECEIVED, 270, ack(2, status=3 << 5))], missing=4)
         done = convert(path)
-        assert done.returncode == 0, done
+        assert done.returncode == 7, done
         told = [(round(one["time"] * 1000), one["name"].split(":")[1], one["data"])
                 for one in records_in(done.stdout)]
         assert [(time, name) for time, name, _ in told] == [
@@ -121,10 +123,14 @@ def test_a_small_capture_is_told_event_by_event():
         assert told[9][2]["frames"][0]["status"] == "receiver_not_ready", told[9]
         assert told[10][2]["frames"][0] == {"frame_type": "tpnak", "in_order": 1, "beyond": []}
         assert "4 packets are not in the capture: disk full" in told[11][2]["message"], told
-        (line,) = done.stderr.splitlines()
+        line, lacks = done.stderr.splitlines()
         assert line.startswith("127.0.0.1:4792 to 127.0.0.2:4792, TPN 0x111111 to 0x222222: 4 ")
         assert "1 sent again; round trips 80.0 us" in line and "0.15 ms, at 0.000 s" in line, line
-        assert convert(path, "--summary").stdout == done.stderr
+        assert lacks.startswith(f"urma_qlog: {path}: 4 packets are not in the capture: disk full")
+        assert "Fix: " in lacks, lacks
+        again = convert("--summary", path)
+        assert (again.returncode, again.stdout.splitlines()) == (7, [line]), again
+        assert again.stderr.splitlines() == [lacks], again
 
 
 def test_the_packets_of_a_program_are_told_without_their_data():
@@ -165,7 +171,10 @@ def test_what_is_not_such_a_capture_is_said():
         with open(whole, "rb") as file:
             good = file.read()
         for content, why in ((b"", "it has no packet"), (b"hello world", "it is not a capture"),
-                             (good[:60], "it has no packet"),
+                             (b"hi", "it is not a capture"), (good[:5], "it is cut off"),
+                             (good[:20], "it is cut off"), (good[:60], "it is cut off"),
+                             (good[:48], "it has no packet"),
+                             (good[:48] + statistics(0), "it has no packet"),
                              (good[:8] + b"\0\0\0\0" + good[12:], "it is not a capture"),
                              (good[:28] + b"\x06\0\0\0\x0d\0\0\0" + good, "it is damaged")):
             with open(path, "wb") as file:
@@ -179,13 +188,86 @@ def test_what_is_not_such_a_capture_is_said():
         assert "no direction" in convert(path).stderr
         done = convert("/nonexistent")
         assert done.returncode == 1 and "No such file" in done.stderr and "Fix: " in done.stderr
-        # A capture that is being written ends within a block; so does one of a killed process.
-        with open(path, "wb") as file:
-            file.write(good + good[-20:-4])
-        assert len(records_in(convert(path).stdout)) == 1
         capture(path, [(SENT, 0, b"\x01"), (SENT, 1, b""), (SENT, 2, bytes(70))])
         names = [one["data"]["header"]["packet_type"] for one in records_in(convert(path).stdout)]
         assert names == ["short", "short", "utp"], names
+
+
+def test_a_part_of_a_capture_is_not_passed_off_as_the_whole():
+    with tempfile.TemporaryDirectory() as folder:
+        path, end = f"{folder}/a", len(statistics(0))
+        capture(path, [(SENT, 0, data(1)), (SENT, 1, data(2))])
+        whole = pathlib.Path(path).read_bytes()
+        assert convert(path).returncode == 0
+        for left_out, events, why in ((1, 3, f"it ends inside a block, of which it has {end - 1} "),
+                                      (end - 3, 3, "of which it has 3 bytes"), (end, 3, "no end"),
+                                      (end + 8, 2, "it ends inside a block")):
+            pathlib.Path(path).write_bytes(whole[:-left_out])
+            done = convert(path)
+            *lines, lacks = done.stderr.splitlines()
+            assert done.returncode == 7 and len(lines) == 1, done
+            assert lacks.startswith(f"urma_qlog: {path}: it ") and why in lacks, lacks
+            assert "Fix: " in lacks and "Traceback" not in done.stderr, done
+            told = records_in(done.stdout)
+            assert len(told) == events and told[-1]["name"] == "loglevel:warning", told
+        capture(path, [(SENT, 0, data(1))], missing=1)
+        assert "1 packet is not in the capture" in convert(path).stderr
+
+
+def test_several_captures_are_converted_one_after_the_other():
+    with tempfile.TemporaryDirectory() as folder:
+        one, two = f"{folder}/one", f"{folder}/two"
+        capture(one, [(SENT, 0, data(1))])
+        capture(two, [(SENT, 0, data(1)), (SENT, 1, data(2))])
+        done = convert(one, two)
+        assert done.returncode == 0 and done.stdout == convert(one).stdout + convert(two).stdout
+        lines = done.stderr.splitlines()
+        assert [line.split(": ")[0] for line in lines] == [one, two], lines
+        # One that cannot be converted leaves out no other.
+        done = convert("--summary", f"{folder}/none", two)
+        assert done.returncode == 1 and done.stdout.startswith(f"{two}: 127.0.0.1"), done
+        assert f"{folder}/none: No such file" in done.stderr, done
+
+
+def test_an_output_that_cannot_be_written_is_not_the_fault_of_the_capture():
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/a"
+        capture(path, [(SENT, us, data(us)) for us in range(1000)])
+        read_end, ended = os.pipe()
+        os.close(read_end)
+        full = os.open("/dev/full", os.O_WRONLY)
+        for out, why in ((ended, "Broken pipe"), (full, "No space left on device")):
+            for words in ([path], ["--summary", path], ["--help"], ["--version"]):
+                done = subprocess.run([TOOL, *words], stdout=out, stderr=subprocess.PIPE, text=True,
+                                      timeout=100)
+                said = f"urma_qlog: writing to stdout: {why}. Fix: "
+                assert done.returncode == 1 and done.stderr.startswith(said), (words, done)
+                assert done.stderr.count("\n") == 1, done
+            os.close(out)
+
+
+def test_ctrl_c_ends_it_without_a_traceback():
+    with tempfile.TemporaryDirectory() as folder:
+        path, pipe = f"{folder}/a", f"{folder}/pipe"
+        capture(path, [(SENT, us, data(us)) for us in range(100)])
+        os.mkfifo(pipe)
+        with subprocess.Popen([TOOL, pipe], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as tool:
+            # The tool has read some of the pipe, and waits for more.
+            with open(pipe, "wb") as file:
+                file.write(pathlib.Path(path).read_bytes()[:-100])
+                file.flush()
+                assert tool.stdout.read(1) == b"\x1e"
+                tool.send_signal(signal.SIGINT)
+                out, err = tool.communicate(timeout=60)
+            assert tool.returncode == 130 and err == b"", (tool.returncode, err)
+
+
+def test_it_says_its_version():
+    versions = {subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=20,
+                               check=True).stdout.split()[1].rstrip(",") for tool in (TOOL, PERF)}
+    assert len(versions) == 1, versions
+    done = convert()
+    assert done.returncode == 2 and "Fix: " in done.stderr, done
 
 
 run_tests(globals())

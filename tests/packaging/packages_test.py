@@ -89,7 +89,8 @@ def check_names(packages, soversion):
 
 def use_tools(system):
     """Measures in a system that has urma-tools and nothing else of ours."""
-    assert "urma_perf" in system.run("urma_perf --version")
+    for tool in ("urma_perf", "urma_qlog"):
+        assert tool in system.run(f"{tool} --version")
     for device in ("cxl:", "udp:127.0.0.1"):
         said = system.run(f"urma_perf --self write_imm_lat --seconds 0.1 --json --device {device}")
         assert '"wrong":0' in said.replace(" ", ""), said

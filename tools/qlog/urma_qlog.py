@@ -1,21 +1,21 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a log of events (qlog) of a capture of pcap(...) or URMA_CAPTURE.
-
-usage: python3 urma_qlog.py a.pcapng > a.sqlog       stderr has a line for each channel
-       python3 urma_qlog.py --summary a.pcapng       only these lines, on stdout
-"""
+"""Converts captures (pcap(...), URMA_CAPTURE) to an event log (qlog)."""
 
 import argparse
 import datetime
 import ipaddress
 import json
+import os
 import struct
 import sys
 
+VERSION = "@PROJECT_VERSION@"  # CMake writes the version into the program that it installs
 SCHEMA = "urn:liburma:qlog:events:urma-1"
 CTP_PORT = 4793
 PSNS = 1 << 24
 SECTION, INTERFACE, STATISTICS, PACKET = 0x0A0D0D0A, 1, 5, 6
+CUT = None  # in place of a kind: the file ends inside this block
 RAW_IP = 101
 DIRECTIONS = {1: "packet_received", 2: "packet_sent"}
 OPCODES = {0x00: "send", 0x01: "send_imm", 0x03: "write", 0x04: "write_imm", 0x05: "write_notify",
@@ -32,11 +32,26 @@ SETUP = {1: "open", 2: "retry", 3: "accept", 4: "refuse", 5: "reset", 6: "close"
          8: "question", 9: "answer", 10: "paths", 11: "noted"}
 
 
+OK, ERROR, USAGE, INCOMPLETE, INTERRUPTED = 0, 1, 2, 7, 130
+USAGE_TEXT = """\
+  urma_qlog a.pcapng > a.sqlog    writes the log, and a line for each channel to stderr
+  urma_qlog --summary *.pcapng    prints only these lines, to stdout
+
+Each log begins with a record that names its capture. Python 3 is needed and nothing else.
+Exit codes: 0 ok  1 error  2 usage  7 ok, but a capture lacks packets  130 Ctrl-C
+"""
+NO_END = ("it has no end, because its program still runs or was killed: the last packets may be "
+          "missing")
+
 FOREIGN = ("it is not a capture of this library. Fix: make one by pcap(file=...) or URMA_CAPTURE")
 
 
 class Unusable(Exception):
     """The file cannot be converted. The text says why, and what to do."""
+
+
+class OutputFailed(Exception):
+    """Standard output cannot be written. The text says why."""
 
 
 # ---- the capture
@@ -54,24 +69,49 @@ def options_of(body):
 
 
 def blocks_of(file):
-    """Yields the kind and the body of each whole block. A file that grows may end within one."""
+    """Yields the kind and the body of each whole block, then CUT and the bytes left, if any."""
     first = True
-    while len(head := file.read(8)) == 8:
-        kind, size = struct.unpack("<II", head)
-        if first and kind != SECTION:
+    while head := file.read(8):
+        if first and not struct.pack("<I", SECTION).startswith(head[:4]):
             raise Unusable(FOREIGN)
         first = False
+        if len(head) < 8:
+            yield CUT, head
+            return
+        kind, size = struct.unpack("<II", head)
         if size < 12 or size % 4 or size > 1 << 24:
             raise Unusable("it is damaged. Fix: name another capture")
         body = file.read(size - 8)
         if len(body) < size - 8:
+            yield CUT, head + body
             return
         yield kind, body[:-4]
 
 
+def packet_of(body):
+    """Returns (time in ns since 1970, direction, bytes kept, length) of a packet."""
+    _, high, low, kept, length = struct.unpack_from("<IIIII", body)
+    flags = options_of(body[20 + (kept + 3) // 4 * 4:]).get(2, bytes(4))
+    direction = struct.unpack("<I", flags)[0] & 3
+    if direction not in DIRECTIONS:
+        raise Unusable("its packets have no direction. Fix: capture by pcap(file=...) or "
+                       "URMA_CAPTURE")
+    return (high << 32 | low), DIRECTIONS[direction], body[20:20 + kept], length
+
+
+def losses_of(body):
+    """Yields a text if the statistics at the end of a capture count packets that it lost."""
+    found = options_of(body[12:])
+    missing = struct.unpack("<Q", found[5])[0] if 5 in found else 0
+    if missing:
+        why = found.get(1, b"").decode("ascii", "replace") or "they are too large for it"
+        what = "1 packet is" if missing == 1 else f"{missing} packets are"
+        yield f"{what} not in the capture: {why}"
+
+
 def packets_of(file):
-    """Yields (time in ns since 1970, direction, bytes kept, length) of each packet, then a text for
-    the statistics at the end if packets are missing."""
+    """Yields each packet as `packet_of` returns it, then texts about packets that are missing."""
+    kind, ended = CUT, False
     for kind, body in blocks_of(file):
         if kind == SECTION and body[:4] != b"\x4d\x3c\x2b\x1a":
             raise Unusable(FOREIGN)
@@ -79,19 +119,14 @@ def packets_of(file):
             raise Unusable("it was made by another program, so it has no directions. Fix: capture "
                            "by pcap(file=...) or URMA_CAPTURE")
         if kind == PACKET:
-            _, high, low, kept, length = struct.unpack_from("<IIIII", body)
-            data = body[20:20 + kept]
-            flags = options_of(body[20 + (kept + 3) // 4 * 4:]).get(2, bytes(4))
-            direction = struct.unpack("<I", flags)[0] & 3
-            if direction not in DIRECTIONS:
-                raise Unusable("its packets have no direction. Fix: capture by pcap(file=...) or "
-                               "URMA_CAPTURE")
-            yield (high << 32 | low), DIRECTIONS[direction], data, length
+            yield packet_of(body)
         elif kind == STATISTICS:
-            found = options_of(body[12:])
-            if missing := struct.unpack("<Q", found[5])[0] if 5 in found else 0:
-                why = found.get(1, b"").decode("ascii", "replace")
-                yield None, "missing", f"{missing} packets are not in the capture: {why}", 0
+            ended = True
+            yield from ((None, "missing", text, 0) for text in losses_of(body))
+        elif kind == CUT:
+            yield None, "cut", f"it ends inside a block, of which it has {len(body)} bytes", 0
+    if not ended and kind != CUT:
+        yield None, "missing", NO_END, 0
 
 
 # ---- a packet
@@ -298,44 +333,137 @@ def preamble(name, start):
 
 
 def convert(file, name, write):
-    """Passes each record to `write`. Returns the lines about the channels."""
-    converter, start, latest = Converter(), None, 0
+    """Passes each record to `write`. Returns the lines about the channels, and the texts about
+    packets that are missing."""
+    converter, start, latest, lacks = Converter(), None, 0, []
     for time, kind, packet, length in packets_of(file):
         if start is None:
+            if kind == "cut":
+                raise Unusable("it is cut off before its first packet ends. Fix: copy the whole "
+                               "file, or capture again")
+            if packet is NO_END:
+                break
             start = latest = time or 0
             write(preamble(name, start))
+        if time is None:
+            lacks.append(packet)
         latest = time or latest
         for event, group, data in converter.events(time, kind, packet, length):
             record = {"time": (latest - start // 10**9 * 10**9) / 1e6, "name": event, "data": data}
             write({**record, "group_id": group} if group else record)
     if start is None:
         raise Unusable("it has no packet. Fix: name a capture of a device that has sent something")
-    return [channel.summary(start) for channel in converter.channels.values() if channel.packets]
+    lines = [channel.summary(start) for channel in converter.channels.values() if channel.packets]
+    return lines, lacks
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("capture", help="a file of pcap(file=...) or URMA_CAPTURE")
-    parser.add_argument("--summary", action="store_true",
-                        help="print only a line for each channel")
-    options = parser.parse_args()
-    out = sys.stdout
+# ---- the program
 
+def print_out(text):
+    """Writes to standard output."""
+    try:
+        if sys.stdout is None:
+            raise OutputFailed("it is closed")
+        sys.stdout.write(text)
+    except OSError as why:
+        raise OutputFailed(why.strerror) from why
+
+
+def flush_out():
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as why:
+        raise OutputFailed(why.strerror) from why
+
+
+def print_error(text):
+    """Prints a line on stderr. If that fails, the exit code still says what happened."""
+    try:
+        if sys.stderr is not None:
+            print(text, file=sys.stderr, flush=True)
+    except OSError:
+        pass
+
+
+def convert_file(path, options):
+    """Converts one capture. Returns the exit code."""
     def write(record):
         if not options.summary:
-            out.write("\x1e" + json.dumps(record, separators=(",", ":")) + "\n")
+            print_out("\x1e" + json.dumps(record, separators=(",", ":")) + "\n")
     try:
-        with open(options.capture, "rb") as file:
-            lines = convert(file, options.capture.rsplit("/", 1)[-1], write)
-        out.flush()
-        for line in lines:
-            print(line, file=out if options.summary else sys.stderr)
+        with open(path, "rb") as file:
+            lines, lacks = convert(file, path.rsplit("/", 1)[-1], write)
     except (Unusable, struct.error, IndexError, KeyError) as why:
         text = why if isinstance(why, Unusable) else "it is damaged. Fix: name another capture"
-        sys.exit(f"urma_qlog: {options.capture}: {text}")
+        print_error(f"urma_qlog: {path}: {text}")
+        return ERROR
     except OSError as why:
-        sys.exit(f"urma_qlog: {options.capture}: {why.strerror}. Fix: name a file that can be read")
+        print_error(f"urma_qlog: {path}: {why.strerror}. Fix: name a file that can be read")
+        return ERROR
+    flush_out()
+    for line in lines:
+        text = f"{path}: {line}" if len(options.captures) > 1 else line
+        if options.summary:
+            print_out(text + "\n")
+        else:
+            print_error(text)
+    flush_out()
+    for text in lacks:
+        print_error(f"urma_qlog: {path}: {text}. Fix: capture again, with room for the whole file "
+                    "(df, limit=), and convert it after the program has ended")
+    return INCOMPLETE if lacks else OK
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        # argparse would print it on stdout if stderr is closed.
+        print_error(f"urma_qlog: {message}. Fix: urma_qlog CAPTURE, or see "
+                    "--help")
+        raise SystemExit(USAGE)
+
+
+def parser():
+    one = Parser(
+        prog="urma_qlog", description=__doc__ + "\n\n" + USAGE_TEXT, add_help=False,
+        usage="urma_qlog [OPTIONS] CAPTURE...", formatter_class=argparse.RawTextHelpFormatter)
+    one.add_argument("captures", metavar="CAPTURE", nargs="*",
+                     help="a file of pcap(file=...) or URMA_CAPTURE")
+    one.add_argument("--summary", action="store_true", help="print only a line for each channel")
+    # argparse's own actions would end with 0 even if the text cannot be written.
+    one.add_argument("--version", action="store_true", help="print the version")
+    one.add_argument("-h", "--help", action="store_true", help="print this help")
+    return one
+
+
+def run(words):
+    """Returns the exit code."""
+    options = parser().parse_args(words)
+    if options.help or options.version:
+        version = "of the source tree" if VERSION.startswith("@") else VERSION
+        print_out(parser().format_help() if options.help else f"urma_qlog {version}\n")
+        flush_out()
+        return OK
+    if not options.captures:
+        parser().error("no capture is named")
+    exits = [convert_file(path, options) for path in options.captures]
+    return ERROR if ERROR in exits else max(exits)
+
+
+def main(words):
+    """Returns the exit code."""
+    try:
+        return run(words)
+    except SystemExit as end:
+        return end.code  # of argparse
+    except OutputFailed as why:
+        print_error(f"urma_qlog: writing to stdout: {why}. Fix: free some space, or let the next "
+                    "program of the pipe read all output")
+        return ERROR
+    except KeyboardInterrupt:
+        return INTERRUPTED
 
 
 if __name__ == "__main__":
-    main()
+    # The interpreter's own end would try again to write what could not be written.
+    os._exit(main(sys.argv[1:]))
