@@ -42,6 +42,18 @@ class Delivery {
   bool over() const { return verdict_.sent.size() == items_.size(); }
   const Item& next() const { return items_[verdict_.sent.size()]; }
 
+  // Returns how many of those that lie in the next item, if it is a folder, have failed. They come
+  // directly before it.
+  uint64_t missing() const {
+    const std::string inside = next().name + "/";
+    uint64_t count = 0;
+    for (auto one = verdict_.sent.rbegin(); one != verdict_.sent.rend(); ++one) {
+      if (!one->name.starts_with(inside)) break;
+      if (one->exit != Exit::ok) ++count;
+    }
+    return count;
+  }
+
   // Sends items until all were tried, or one has failed.
   void attempt(Clock::time_point& until) {
     while (!over() && next().kind == Item::Kind::unsent) {
@@ -69,7 +81,7 @@ class Delivery {
   // Throws again what a sender throws. If it concerns this item alone, `failed_` has it then.
   Sent send(Sender& sender) {
     try {
-      return sender.send(next());
+      return sender.send(next(), missing());
     } catch (const Failure& failure) {
       if (!ends_all(failure.exit())) {
         failed_ = {.name = next().name,
@@ -103,6 +115,8 @@ std::string_view name_of(Sent::Result result) {
       return "sent";
     case Sent::Result::same:
       return "same";
+    case Sent::Result::incomplete:
+      return "incomplete";
     default:
       return "failed";
   }
@@ -119,6 +133,8 @@ nlohmann::json to_json(const Sent& sent) {
     out["bytes"] = sent.bytes;
     out["resumed_bytes"] = sent.resumed;
     out["sha256"] = sent.sha256;
+  } else if (sent.missing > 0) {
+    out["not_sent"] = sent.missing;
   }
   return out;
 }
@@ -164,12 +180,13 @@ std::string summary(const Verdict& verdict) {
   const size_t failures = verdict.failures();
   const std::string whole =
       failures == 0 ? "complete"
-                    : fmt::format("NOT COMPLETE, {} of {} files and folders are not there",
-                                  failures, verdict.items);
+                    : fmt::format("NOT COMPLETE, {} of {} files and folders {} not there", failures,
+                                  verdict.items, failures == 1 ? "is" : "are");
   return fmt::format(
-      "{}: {}; {} files have the same SHA-256 at both ends ({} were there before), {} sent in "
-      "{:.1f} s",
-      verdict.host, whole, files, same, bytes_text(static_cast<double>(bytes)), verdict.seconds);
+      "{}: {}; {} the same SHA-256 at both ends ({} there before), {} sent in {:.1f} s",
+      verdict.host, whole, files == 1 ? "1 file has" : fmt::format("{} files have", files),
+      same == 1 ? "1 was" : fmt::format("{} were", same), bytes_text(static_cast<double>(bytes)),
+      verdict.seconds);
 }
 
 nlohmann::json to_json(std::span<const Verdict> verdicts, Exit exit) {

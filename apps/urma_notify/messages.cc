@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/urma_notify/messages.h"
 
+#include <fmt/format.h>
+
 namespace urma::apps::notify {
 
 Wording wording() {
@@ -19,6 +21,23 @@ void from_json(const nlohmann::json& in, Offer& out) {
   read_fields(in, "speaks, version, jetty, name, bytes, replace, attributes", out.speaks,
               out.version, out.jetty, out.name, out.bytes, out.replace, out.attributes);
   read_optional(in, "unallocated", out.unallocated);
+}
+
+void to_json(nlohmann::json& out, const Folder& in) {
+  write_fields(out, "speaks, version, jetty, name, attributes, missing", in.speaks, in.version,
+               in.jetty, in.name, in.attributes, in.missing);
+}
+
+void from_json(const nlohmann::json& in, Folder& out) {
+  read_fields(in, "speaks, version, jetty, name, attributes", out.speaks, out.version, out.jetty,
+              out.name, out.attributes);
+  read_optional(in, "missing", out.missing);
+}
+
+std::string text_of(const Folder& folder) {
+  if (folder.missing == 0) return folder.name + "/: complete";
+  return fmt::format("{}/: incomplete, {} {} not sent", folder.name, folder.missing,
+                     folder.missing == 1 ? "entry was" : "entries were");
 }
 
 void to_json(nlohmann::json& out, const Accepted& in) {

@@ -49,8 +49,13 @@ struct Folder {
   std::string jetty;
   std::string name;
   Attributes attributes{};
-  URMA_BODY(Folder, speaks, version, jetty, name, attributes)
+  uint64_t missing = 0;  // entries in it that are not at the receiver, at any depth
 };
+// Older senders do not send `missing`.
+void to_json(nlohmann::json& out, const Folder& in);
+void from_json(const nlohmann::json& in, Folder& out);
+// Returns the line that both sides print for a folder after everything in it was tried.
+std::string text_of(const Folder& folder);
 struct Accepted {
   uint32_t transfer = 0;
   uint64_t have = 0;    // blocks that can be compared

@@ -30,7 +30,7 @@ constexpr std::string_view screen =
   --rate BYTES      send: send at most BYTES per second to each: 500K, 20M
   --patience S      send: wait S seconds for a receiver that is lost during the transfer, or for
                     another sender of that name to end         (10)
-  --json            send: print what came of each file, at each receiver, as JSON
+  --json            send: print the result of each file, at each receiver, as JSON
   --demo            show, slowly, works that two processes have just done
   --speed N         --demo: N times faster
   --version

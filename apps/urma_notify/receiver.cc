@@ -249,7 +249,7 @@ Message Receiver::accepted(const Completion& arrival, const Message& question,
 Message Receiver::made(const Message& question) {
   const auto folder = body_of<Folder>(question);
   make_folder(folder_, folder.name, folder.attributes);
-  say_line(fmt::format("{}/: complete", folder.name));
+  say_line(text_of(folder));
   return {.id = question.id, .type = "made", .body = Ask{}};
 }
 

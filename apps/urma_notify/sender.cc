@@ -54,10 +54,10 @@ void Sender::meet() {
   asker_.meet(apps::find_server(device_, host_, to).jetty);
 }
 
-Sent Sender::send(const Item& item) {
+Sent Sender::send(const Item& item, uint64_t missing) {
   require_utf8(item);
   try {
-    return item.kind == Item::Kind::folder ? send_folder(item) : send_file(item);
+    return item.kind == Item::Kind::folder ? send_folder(item, missing) : send_file(item);
   } catch (const Failure& failure) {
     // So that the receiver does not wait for this sender.
     if (accepted_.transfer != 0 && failure.exit() != Exit::peer_lost) stop();
@@ -100,16 +100,20 @@ Sent Sender::send_file(const Item& item) {
   }
 }
 
-Sent Sender::send_folder(const Item& item) {
+Sent Sender::send_folder(const Item& item, uint64_t missing) {
   const Folder folder{.speaks = options_.speaks,
                       .version = library_version(),
                       .jetty = dialogue_.jetty().descriptor(),
                       .name = item.name,
-                      .attributes = item.attributes};
+                      .attributes = item.attributes,
+                      .missing = missing};
   ask<Ask>("folder", folder);
   reached_ = true;
-  voice_.say(fmt::format("{}/: complete", item.name));
-  return {.name = item.name, .folder = true, .result = Sent::Result::sent};
+  voice_.say(text_of(folder));
+  return {.name = item.name,
+          .folder = true,
+          .result = missing == 0 ? Sent::Result::sent : Sent::Result::incomplete,
+          .missing = missing};
 }
 
 void Sender::offer(const Outgoing& file, const std::string& name) {

@@ -17,7 +17,7 @@ namespace urma::apps::notify {
 
 // How the sending of one file or folder ended.
 struct Sent {
-  enum class Result : uint8_t { sent, same, failed };
+  enum class Result : uint8_t { sent, same, incomplete, failed };
 
   std::string name;
   bool folder = false;
@@ -27,6 +27,7 @@ struct Sent {
   std::string sha256{};  // of the bytes; empty for a folder and after a failure
   Exit exit = Exit::ok;  // of a failure
   std::string error{};
+  uint64_t missing = 0;  // incomplete: the entries of the folder that are not at the receiver
 };
 
 // Sends files to one receiver, over one device: compares the blocks that the receiver has, and
@@ -38,8 +39,9 @@ class Sender {
 
   // Finds the receiver.
   void meet();
-  // Sends one file or folder. Throws a Failure; with Exit::peer_lost another attempt may succeed.
-  Sent send(const Item& item);
+  // Sends one file, or a folder of which `missing` entries are not at the receiver. Throws a
+  // Failure; with Exit::peer_lost another attempt may succeed.
+  Sent send(const Item& item, uint64_t missing);
   // Returns whether the receiver has answered.
   bool reached() const { return reached_; }
 
@@ -51,7 +53,7 @@ class Sender {
   };
 
   Sent send_file(const Item& item);
-  Sent send_folder(const Item& item);
+  Sent send_folder(const Item& item, uint64_t missing);
   void offer(const Outgoing& file, const std::string& name);
   uint64_t compare(const Outgoing& file);
   void send_from(const Outgoing& file, uint64_t first, Progress& progress);

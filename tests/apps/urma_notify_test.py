@@ -407,6 +407,27 @@ def test_what_is_not_sent_is_said():
         assert (server.folder / "mixed" / "a.txt").read_bytes() == b"ours"
 
 
+def test_a_folder_without_some_of_its_entries_is_incomplete():
+    tree = make_tree("part")
+    (tree / "deep" / "link").symlink_to("/etc/passwd")
+    (tree / "neighbour").mkdir()
+    with Server() as server:
+        code, out, _ = send(tree, *WAYS[0])
+        assert code == 1 and "NOT COMPLETE, 1 of " in out and "folders is not there" in out, out
+        os.mkfifo(tree / "pipe")
+        code, out, _ = send(tree, *WAYS[0])
+        assert "part/: incomplete, 2 entries were not sent" in out, out
+        assert "part/: complete" not in out and "part/neighbour/: complete" in out, out
+        for line in ("part/deep/: incomplete, 1 entry was not sent",
+                     "part/: incomplete, 2 entries were not sent"):
+            assert any(line in told for told in server.process.stdout), line
+        code, out, _ = send(tree, *WAYS[0], "--json")
+        (verdict,) = json.loads(out)["receivers"]
+        told = {one["name"]: (one["result"], one.get("not_sent")) for one in verdict["sent"]}
+        assert told["part"] == ("incomplete", 2) and told["part/deep"] == ("incomplete", 1), told
+        assert told["part/neighbour"] == ("sent", None), told
+
+
 def test_several_receivers():
     tree = make_tree("to all")
     end_of_address = os.getpid() % 250
