@@ -201,8 +201,8 @@ constexpr NewsKind kinds[] = {
      }},
     {debug, "transport", "resent", counted<&Statistics::retransmitted>,
      [](const Snapshot&, uint64_t count) {
-       return some(count, "packet") +
-              "sent again, because no acknowledgement showed that it arrived";
+       return some(count, "packet") + "sent again, because no acknowledgement showed that " +
+              (count == 1 ? "it" : "they") + " arrived";
      }},
     {debug, "transport", "timed_out", counted<&Statistics::retransmission_timeouts>,
      [](const Snapshot&, uint64_t count) {

@@ -32,7 +32,7 @@ Tests: {}
   --depth D        _bw: works outstanding for each Jetty (4 MiB, 4 to 128)
   --jetties LIST   Jetties on each side: 1 or 1,8 (one for each thread)
   --threads N      threads of the client (1)
-  --auto, --served the device's thread runs it beside those that poll; or alone
+  --auto, --served the device's own thread runs it too, or (--served) alone
   --device STRING  cxl: (shared memory), udp:10.0.0.5, "fault(loss=5%):udp:"
   --limit          also measure bare sockets or memory, in turns: the ratio
   --private        nothing is mapped: all works are sent as packets
@@ -78,8 +78,8 @@ Other options
                        to have a table is started with it, too
   --rate N             post N works per second (5000, 20K, 1.5M; of all threads
                        together) when each is due, and not when an earlier one
-                       has completed: latencies count from then, so that they
-                       show a queue. For _bw tests, write_lat, read_lat,
+                       has completed: latencies count from then, so that
+                       waiting counts. For _bw tests, write_lat, read_lat,
                        atomic_lat
   --bidirectional      write_bw, read_bw: the client writes and reads at the
                        same time, in a process for each; the row is the sum, the

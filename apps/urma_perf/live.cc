@@ -103,7 +103,7 @@ void Live::show(const Interval& interval) {
       return print_error(line(interval, device_ + " "));
     case Form::objects:
       try {
-        if (!failed_) print(object(interval).dump() + "\n", "an interval");
+        if (!failed_) print(object(interval).dump() + "\n", "--json-stream");
       } catch (const Failure&) {
         // The reader has ended, or a disk is full: measuring on would be of no use.
         failed_ = std::current_exception();

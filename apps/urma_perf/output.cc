@@ -70,7 +70,7 @@ void print_csv(const json& fields) {
     if (name != csv_fields[0]) line += ',';
     if (fields.contains(name)) line += csv_text(fields[name]);
   }
-  print(line + "\n", "the line");
+  print(line + "\n", "--csv");
 }
 
 void print_csv_header() {
@@ -133,7 +133,7 @@ void Output::print_row(const Result& result, const json& fields) {
       json line = fields;
       line["schema"] = json_schema;
       line["type"] = "result";
-      return print(line.dump() + "\n", "the result");
+      return print(line.dump() + "\n", "--json-stream");
     }
     case Options::Form::json:
       return;
