@@ -31,7 +31,9 @@ std::string near_names(std::string_view word, const std::vector<std::string>& na
   for (const std::string& name : names) {
     const bool part = word.size() >= 3 && name.find(word) != name.npos;
     const size_t letters = part ? 0 : distance(word, name);
-    if (letters <= 1 + word.size() / 3) found.emplace_back(letters, name);
+    // In a word of two or three letters, two other letters make another word.
+    const bool similar = letters <= 1 + word.size() / 3 && letters * 2 <= word.size();
+    if (part || similar) found.emplace_back(letters, name);
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

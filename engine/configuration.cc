@@ -43,6 +43,7 @@ constexpr Key capture_key = {"capture", "URMA_CAPTURE",
                              "the directory in which each device writes its packets to a file"};
 constexpr std::array keys = {device_key, log_key, congestion_key, capture_key};
 constexpr const char* file_variable = "URMA_CONFIG";
+constexpr std::string_view variable_prefix = "URMA_";
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\r";
@@ -274,6 +275,19 @@ Result<std::vector<ConfiguredLine>> parse_configuration(std::string_view text,
   return out;
 }
 
+// Returns those of the variables whose names are near. Their common beginning, which makes any two
+// of them similar, does not count.
+std::vector<std::string> near_variables(std::string_view name,
+                                        const std::vector<std::string>& variables) {
+  std::vector<std::string> out;
+  for (const std::string& variable : variables) {
+    const std::string rest = variable.substr(variable_prefix.size());
+    const std::string_view word = name.substr(variable_prefix.size(), 60);
+    if (!near_names(word, {rest}).empty()) out.push_back(variable);
+  }
+  return out;
+}
+
 std::vector<std::string> unknown_variables(const char* const* environment) {
   std::vector<std::string> known = {file_variable};
   for (const Key& key : keys) known.emplace_back(key.variable);
@@ -281,9 +295,10 @@ std::vector<std::string> unknown_variables(const char* const* environment) {
   for (; environment != nullptr && *environment != nullptr; ++environment) {
     const std::string_view all = *environment;
     const std::string_view name = all.substr(0, all.find('='));
-    if (!name.starts_with("URMA_") || name.starts_with("URMA_TEST_")) continue;
+    if (!name.starts_with(variable_prefix) || name.starts_with("URMA_TEST_")) continue;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    out.push_back("the variable " + shown(name) + " has no effect" + guess(name, known));
+    out.push_back("the variable " + shown(name) + " has no effect" +
+                  guess(name, near_variables(name, known)));
   }
   return out;
 }

@@ -112,6 +112,8 @@ def test_an_unknown_variable_is_a_warning():
     warning = "urma_stat: warning: the variable URMA_DEVCIE has no effect; " \
               "perhaps URMA_DEVICE is meant\n"
     assert done.stderr.startswith(warning), done
+    alone = "urma_stat: warning: the variable URMA_FOO has no effect\n"
+    assert run(program=STAT, URMA_FOO="1").stderr.startswith(alone)
     # Below the warning, root sees complaints about files of all users.
     assert "warning" not in run(program=STAT, URMA_TEST_X="1").stderr
     # With a log, the library says it, once.
