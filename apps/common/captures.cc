@@ -67,13 +67,17 @@ std::optional<End> read_end(int file, off_t size) {
   return parse_end(std::span(block).first(bytes));
 }
 
-std::string fix_for(const std::string& file, const std::string& why) {
+std::string fix_for(const Setting& setting, const std::string& why) {
   if (why.find("limit was reached") != std::string::npos) {
     return "raise limit= in pcap(...) or leave it out, or keep less of each packet (snap=128)";
   }
   if (why.find(std::strerror(ENOSPC)) != std::string::npos ||
       why.find(std::strerror(EDQUOT)) != std::string::npos) {
-    return fmt::format("make room there (df -h {}), or name a file elsewhere", file);
+    if (setting.origin == Origin::environment) {
+      return fmt::format("make room there (df -h {}), or set {} to another directory",
+                         setting.value, setting.source);
+    }
+    return fmt::format("make room there (df -h {}), or name a file elsewhere", setting.value);
   }
   if (why.find(std::strerror(EFBIG)) != std::string::npos) {
     return "allow larger files (ulimit -f unlimited), or keep less of each packet (snap=128)";
@@ -83,7 +87,8 @@ std::string fix_for(const std::string& file, const std::string& why) {
 
 }  // namespace
 
-std::string what_capture_lacks(const std::string& file) {
+std::string what_capture_lacks(const Setting& setting) {
+  const std::string& file = setting.value;
   struct stat about {};
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   const int why = errno;
@@ -99,19 +104,19 @@ std::string what_capture_lacks(const std::string& file) {
   if (!regular) return {};
   if (!end) {
     return fmt::format("the capture {} has no end: its last packets could not be written. Fix: {}",
-                       file, fix_for(file, ""));
+                       file, fix_for(setting, ""));
   }
   if (end->missing == 0) return {};
   return fmt::format(
       "{} of {} packets are missing in the capture {}: {}. Fix: {}, and run it again", end->missing,
       end->seen, file, end->why.empty() ? "they are too large for it" : end->why,
-      fix_for(file, end->why));
+      fix_for(setting, end->why));
 }
 
 Device Captures::watch(Device device) {
   if (const Result<SettingList> settings = device.settings()) {
     for (const Setting& setting : *settings) {
-      if (setting.name.ends_with("pcap.file")) files_.push_back(setting.value);
+      if (setting.name.ends_with("pcap.file")) files_.push_back(setting);
     }
   }
   return device;
@@ -120,7 +125,7 @@ Device Captures::watch(Device device) {
 // An exception here must not change how the program ends.
 Captures::~Captures() {
   try {
-    for (const std::string& file : files_) {
+    for (const Setting& file : files_) {
       const std::string what = what_capture_lacks(file);
       if (what.empty()) continue;
       note_incomplete_capture();

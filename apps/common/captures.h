@@ -25,12 +25,12 @@ class Captures {
 
  private:
   std::string program_;
-  std::vector<std::string> files_;
+  std::vector<Setting> files_;
 };
 
-// Returns what is missing in a closed capture file: how many packets, why, and the fix. Empty if
-// the file is complete, or if it is not a regular file.
-std::string what_capture_lacks(const std::string& file);
+// Returns what is missing in a closed capture file, which a setting of its device names: how many
+// packets, why, and the fix. Empty if the file is complete, or if it is not a regular file.
+std::string what_capture_lacks(const Setting& setting);
 
 // From now on `exit_with_captures` reports that a capture lacks packets. Called for captures of
 // other processes.
