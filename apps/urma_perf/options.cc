@@ -296,10 +296,11 @@ void choose_mode(const GivenWords& words, Options& options) {
                        : fmt::format("\"{}\" is not a test. Fix: perhaps {}", what, near));
   }
   if (options.self && !options.host.empty()) {
-    usage(
-        fmt::format("--self runs both sides here and takes no host (\"{}\"). Fix: leave one of "
-                    "them out",
-                    options.host));
+    const std::string why =
+        find_test(options.host) != nullptr
+            ? fmt::format("{} and {}: one test at a time", what, options.host)
+            : fmt::format("--self runs both sides here and takes no host (\"{}\")", options.host);
+    usage(why + ". Fix: leave one of them out");
   }
   if (!options.self && options.host.empty()) options.host = "localhost";
 }

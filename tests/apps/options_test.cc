@@ -73,6 +73,12 @@ TEST_CASE("a rate is for works that are posted when they are due") {
   CHECK(parse({"--self", "write_bw", "--rate", "2", "--count", "5"}).rate == 2.0);
 }
 
+TEST_CASE("a second test is not taken for a host") {
+  CHECK(refusal({"--self", "write_lat", "write_bw"}).find("one test at a time") !=
+        std::string::npos);
+  CHECK(refusal({"--self", "write_lat", "10.0.0.5"}).find("takes no host") != std::string::npos);
+}
+
 TEST_CASE("an option of perftest or iperf3 is refused with what to type instead") {
   const auto fix = [](std::vector<std::string> words) {
     const std::string why = refusal(std::move(words));
