@@ -703,14 +703,14 @@ def test_captures_that_lack_packets():
         capture = f"{place}/x.pcapng"
         for side in (["--peer-device", "udp:", "--device"], ["--device", "udp:", "--peer-device"]):
             for limit, code in (("64K", 7), ("8G", 0)):
-                done = run("--self", "send_lat", "--size", "1000", "--count", "300", *side,
+                done = run("--self", "send_lat", "--size", "1000", "--count", "300", "-q", *side,
                            f"pcap(file={capture},limit={limit}):udp:")
                 assert done.returncode == code, done
                 assert (f"packets are missing in the capture {capture}: capture stopped: the "
                         "file's limit was reached. Fix: raise limit=" in done.stderr) == (code == 7)
                 assert code == 7 or done.stderr == "", done
         # A limit on the size of files, which would kill a process that does not handle it.
-        words = [PROGRAM, "--self", "send_lat", "--size", "1000", "--count", "300",
+        words = [PROGRAM, "--self", "send_lat", "--size", "1000", "--count", "300", "-q",
                  "--peer-device", "udp:", "--device", f"pcap(file={capture}):udp:"]
         for blocks in (8, 100):
             done = subprocess.run(["sh", "-c", f'ulimit -f {blocks}; exec "$@"', "sh", *words],
@@ -719,8 +719,8 @@ def test_captures_that_lack_packets():
             assert "Fix: allow larger files (ulimit -f unlimited)" in done.stderr, done
             # One loss has one count.
             assert (done.stdout + done.stderr).count("packets are missing") == 1, done
-        done = run("--self", "send_lat", "--count", "100", "--peer-device", "udp:", "--device",
-                   "pcap(file=/dev/null):udp:")
+        done = run("--self", "send_lat", "--count", "100", "-q", "--peer-device", "udp:",
+                   "--device", "pcap(file=/dev/null):udp:")
         assert done.returncode == 0 and done.stderr == "", done
         # A full disk: the file system of the namespace.
         mount = ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs -o size=64k tmpfs {place} && "
@@ -790,7 +790,7 @@ def test_results_for_programs():
 
 
 def test_thresholds():
-    one = ("--self", "send_lat", "--count", "500", "--rounds", "1")
+    one = ("--self", "send_lat", "--count", "500", "--rounds", "1", "-q")
     done = run(*one, "--fail-if", "p50_us>1e6", "--fail-if", "wrong>0")
     assert done.returncode == 0 and not done.stderr, done
     done = run(*one, "--fail-if", "p50_us>1e6", "--fail-if", "p50_us>0", "--json")
