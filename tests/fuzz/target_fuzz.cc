@@ -582,8 +582,8 @@ class Script final : public transport::Channels {
   void allow(uint32_t token_id, uint32_t token, uint64_t address, uint32_t bytes) {
     for (const Registered& segment : segments_) {
       if (!segment.made || number(segment.id()) != token_id) continue;
-      const auto& [id, newer, older, checked] = segment.made->token;
-      if (number(newer) != token && number(older) != token) continue;
+      const memseg::SegmentTable::Token& valid = segment.made->token;
+      if (number(valid.value) != token && number(valid.older) != token) continue;
       // A segment with the right to atomics may be written by them, too.
       if (!has(segment.rights, Rights::write)) continue;
       const auto base = reinterpret_cast<uint64_t>(segment.memory.data());
