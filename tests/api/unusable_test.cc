@@ -199,6 +199,8 @@ const std::vector<Call> calls = {
     {"Jfr::wait", [](Objects& on) { return says(on.jfr.wait(10s)); }, "1 closed", "1 closed",
      "1 forked"},
     URMA_CONTROL("Jfr::fd", on.jfr.fd()),
+    URMA_CONTROL("Jfr::flush", on.jfr.flush()),
+    URMA_CONTROL("Jfr::reset", on.jfr.reset()),
     {"Jfr::arm", [](Objects& on) { return says(on.jfr.arm()); }, "false", "false", "false"},
     URMA_VALUE("Jfr::vacant_receives", uint64_t{on.jfr.vacant_receives()}, "0"),
     URMA_VALUE("Jfr::id", uint64_t{number(on.jfr.id())}, "0"),
