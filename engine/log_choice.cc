@@ -21,7 +21,7 @@ const LevelWord* find_level(std::string_view word) {
   return found == std::end(level_words) ? nullptr : found;
 }
 
-// Returns the index of a layer, or the number of layers if there is no such layer.
+// Returns the index of the layer with this name, or log_layers.size() if no layer has it.
 size_t find_layer(std::string_view word) {
   if (word == "tp") word = "transport";
   const auto* const found = std::ranges::find(log_layers, word);

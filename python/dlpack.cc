@@ -67,7 +67,7 @@ struct Exported {
 
 // Called by the consumer, on any thread.
 void release_exported(ManagedTensor* tensor) {
-  // After the end of the interpreter there is no object whose view could end.
+  // No call into Python is allowed once the interpreter has ended.
   if (Py_IsInitialized() == 0) return;
   const py::gil_scoped_acquire held;
   const py::error_scope pending;

@@ -41,7 +41,7 @@ struct Jfc : urma_jfc_t {
   void wait_for_polls() const { lock_.wait_for_holder(); }
   // Appends a record that belongs to no work, behind those that are there now.
   void append(const urma_cr_t& record);
-  // Asks for one event. Errors: invalid_argument (there is no event channel).
+  // Asks for one event. Errors: invalid_argument (this JFC was made without an event channel).
   Result<void> arm(bool solicited);
 
  private:

@@ -6,8 +6,6 @@
 namespace urma::umdk {
 namespace {
 
-constexpr unsigned token_id_shift = 8;  // the C API's numbers have eight more bits
-
 urma_seg_t described(const Context& context, const urma_seg_cfg_t& cfg) {
   urma_seg_t seg{};
   seg.ubva = {context.eid, context.uasid, cfg.va};

@@ -11,6 +11,8 @@ namespace urma::umdk {
 
 struct TargetSegment;
 
+inline constexpr unsigned token_id_shift = 8;  // the C API's numbers have eight more bits
+
 // A TokenID of the C API. The library draws it when the first segment is registered with it.
 struct Token : urma_token_id_t {
   static constexpr uint64_t kind = 0x746f'6b65'6e;

@@ -227,7 +227,7 @@ urma_status_t Sender::add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jet
     case URMA_OPC_FAND:
     case URMA_OPC_FOR:
     case URMA_OPC_FXOR:
-      return to_atomic(wr, target, work);
+      return to_atomic(batch, wr, target, work);
     default:
       return refuse(URMA_EINVAL, batch.call,
                     "the opcode 0x%x is not supported. Fix: use those that urma_opcode.h does not "
@@ -277,7 +277,8 @@ urma_status_t Sender::to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& wor
   return URMA_SUCCESS;
 }
 
-urma_status_t Sender::to_atomic(const urma_jfs_wr_t& wr, const RemoteJetty& target, Work& work) {
+urma_status_t Sender::to_atomic(Batch& batch, const urma_jfs_wr_t& wr, const RemoteJetty& target,
+                                Work& work) {
   const bool compares = wr.opcode == URMA_OPC_CAS;
   const urma_sge_t* const there = compares ? wr.cas.dst : wr.faa.dst;
   const urma_sge_t* const here = compares ? wr.cas.src : wr.faa.src;
@@ -288,7 +289,7 @@ urma_status_t Sender::to_atomic(const urma_jfs_wr_t& wr, const RemoteJetty& targ
                      std::has_single_bit(there->len) &&
                      remote(*there, target.peer, segment, offset);
   if (!valid) {
-    return refuse(URMA_EINVAL, "urma_post",
+    return refuse(URMA_EINVAL, batch.call,
                   "an atomic needs a remote word of 1, 2, 4 or 8 bytes in an imported segment, and "
                   "as many local bytes in a registered one. Fix: give both");
   }
@@ -356,7 +357,6 @@ bool Sender::resolve(const urma_jfs_wr_t& wr, urma_target_jetty_t* bound, Remote
 
 bool Sender::remote(const urma_sge_t& range, PeerId peer, RemoteSegment& segment,
                     uint64_t& offset) {
-  constexpr unsigned token_id_shift = 8;
   if (const TargetSegment* const known = find<TargetSegment>(range.tseg)) {
     segment = known->remote;
     offset = range.addr - segment.address;

@@ -48,7 +48,7 @@ class Exporter {
 
   int listener_;
   std::vector<Client> clients_;
-  Clock::time_point accepts_from_{};  // later than now while there is no descriptor for a client
+  Clock::time_point accepts_from_{};  // set when accept() finds no free descriptor
 };
 
 }  // namespace urma::apps::stat
