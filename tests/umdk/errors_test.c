@@ -8,9 +8,11 @@
 #include "tests/umdk/ends.h"
 
 static int reasons = 0;
+static char last_reason[512];
 
 static void count_reason(int level, char* message) {
   if (level == URMA_VLOG_LEVEL_ERR && strstr(message, "Fix: ") != NULL) ++reasons;
+  snprintf(last_reason, sizeof last_reason, "%s", message);
 }
 
 #define REFUSES(expected, call)                                                                   \
@@ -731,6 +733,7 @@ static void wrong_atomics(struct ends* ends) {
   REFUSES(EINVAL, urma_post_jetty_send_wr(a->jetty, &wr, &bad));
   wr.faa.src = NULL;
   REFUSES(EINVAL, urma_post_jetty_send_wr(a->jetty, &wr, &bad));
+  CHECK(strstr(last_reason, "urma_post_jetty_send_wr") != NULL);
 }
 
 // ---- the order in which objects are deleted
