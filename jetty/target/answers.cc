@@ -10,11 +10,15 @@ namespace urma::jetty {
 namespace {
 
 // Answers do not wait any longer once the application has sent no reply for this long. A peer that
-// waits for an answer before it goes on loses no more time than this.
+// waits for an answer before it goes on loses no more time than this, and only at first.
 constexpr Duration longest_silence = std::chrono::microseconds(16);
 // Ten round trips of two processes on one host.
 constexpr Duration longest_hold = std::chrono::microseconds(64);
 constexpr uint32_t most_held = 16;
+// After so many answers in a row for which nothing else was worth waiting, answers do not wait for
+// further ones, except one of many, because the peer may have changed its ways.
+constexpr uint32_t tries = 4;
+constexpr uint32_t between_tries = 1024;
 
 }  // namespace
 
@@ -70,6 +74,8 @@ void Answers::add(const Answer& answer, Time now) {
     if (held_.first == none) {
       held_count_ = 0;
       held_since_ = now;
+    } else {
+      held_in_vain_ = 0;
     }
     ++held_count_;
     last_notified_ = now;
@@ -93,15 +99,21 @@ void Answers::add(const Read& read) {
   append(ready_, records_.index_of(&record));
 }
 
+// Returns whether it pays to hold an answer after the application's reply.
+bool Answers::gathers() const {
+  return held_in_vain_ < tries || held_in_vain_ % between_tries == 0;
+}
+
 void Answers::flush(bool polled, Time now) {
   const bool just_notified = last_notified_ == now;
-  const bool conversing = just_notified || now < last_reply_ + longest_silence;
+  const bool conversing = just_notified || (gathers() && now < last_reply_ + longest_silence);
   const bool wait =
       polled && conversing && now < held_since_ + longest_hold && held_count_ < most_held;
   if (held_.first != none && !wait) {
     (ready_.last != none ? records_.at(ready_.last).next_owed : ready_.first) = held_.first;
     ready_.last = held_.last;
     held_ = {};
+    if (held_count_ == 1 && last_reply_ >= held_since_) ++held_in_vain_;
   }
   while (ready_.first != none) {
     const uint32_t index = ready_.first;
@@ -116,7 +128,8 @@ Time Answers::next_deadline() const {
   if (ready_.first != none) return Time{};
   if (held_.first == none) return never;
   if (held_count_ >= most_held) return Time{};
-  const Time silence = std::max(last_reply_ + longest_silence, last_notified_ + Duration(1));
+  const Time quiet = gathers() ? last_reply_ + longest_silence : Time{};
+  const Time silence = std::max(quiet, last_notified_ + Duration(1));
   return std::min(silence, held_since_ + longest_hold);
 }
 

@@ -57,7 +57,8 @@ class Answers {
   // Offers the owed answers to the channels. `polled`: the application polls for the lowest
   // latency. Then answers to requests that notified it wait, so that its reply is sent first. While
   // it keeps replying (its last reply is at most 16 us old), such answers are gathered for up to 64
-  // us or 16 answers.
+  // us or 16 answers. A peer that waits for each answer before it sends its next request would lose
+  // this time, so they are gathered only while that has gathered any.
   void flush(bool polled, Time now);
   // Returns when the next call of `flush` is needed if nothing else happens.
   Time next_deadline() const;
@@ -115,6 +116,7 @@ class Answers {
   void destroy(Record& record);
   void append(List& list, uint32_t index);
   bool joins(Record& record, const Answer& answer) const;
+  bool gathers() const;
   Record* find(transport::SliceRef slice);
   bool offer(uint32_t index);
   bool send_at_once(Record& record);
@@ -131,6 +133,8 @@ class Answers {
   Time held_since_{};
   Time last_notified_{};
   Time last_reply_{};
+  // How many times in a row a single answer was held beyond a reply, and no request came meanwhile.
+  uint32_t held_in_vain_ = 0;
   // The latest unoffered answer of a queue, by a hash of the queue: the next answer may join it.
   std::array<uint32_t, 16> latest_;
   uint32_t next_serial_ = 1;

@@ -124,5 +124,49 @@ TEST_CASE("in a conversation answers wait a limited time for replies") {
   CHECK(all.retransmitted == 0);
 }
 
+// One end of a conversation that waits for the completion of each message before it looks at what
+// arrives. Polls once, and returns whether it replied.
+bool waits_and_replies(SimHosts::Host& end, const Imported& to, std::span<const std::byte> bytes,
+                       bool& waits, int& arrived) {
+  std::array<Completion, 4> out;
+  for (const Completion& one : std::span(out).first(end.jetty.poll(out))) {
+    REQUIRE(one.ok());
+    if (one.operation == Operation::receive) ++arrived;
+    if (one.operation != Operation::receive) waits = false;
+  }
+  if (waits || arrived == 0) return false;
+  --arrived;
+  waits = true;
+  REQUIRE(end.jetty.post(write(bytes, to.segment).to(to.jetty).immediate(1)) == 1);
+  return true;
+}
+
+TEST_CASE("answers do not wait for the replies of a peer that waits for answers") {
+  Polled polled("poll-turns");
+  const Imported back = polled.there.device.import(polled.here.line).value();
+  bool here_waits = false;
+  bool there_waits = false;
+  int at_here = 1;
+  int at_there = 0;
+  int turns = 0;
+  const auto take_turns = [&](int wanted) {
+    const Time begun = polled.hosts.now();
+    while (turns < wanted) {
+      if (waits_and_replies(polled.here, polled.target, polled.bytes, here_waits, at_here)) ++turns;
+      (void)waits_and_replies(polled.there, back, polled.bytes, there_waits, at_there);
+      polled.hosts.run_for(1us);
+      REQUIRE(polled.hosts.now() - begun < 1s);
+    }
+    return polled.hosts.now() - begun;
+  };
+  (void)take_turns(20);
+  const Duration ten = take_turns(30);
+  INFO(ten.count() << " ns for 10 turns");
+  // Answers that wait for 16 us make a turn five times as long.
+  CHECK(ten < 10 * 8us);
+  // A few of many turns find out whether the peer still waits.
+  CHECK(take_turns(2030) < 2000 * 8us);
+}
+
 }  // namespace
 }  // namespace urma::test
