@@ -121,16 +121,14 @@ bool Jfc::record(const Completion& from, urma_cr_t& to) {
 }
 
 size_t Jfc::take(std::span<urma_cr_t> out) {
-  constexpr size_t at_a_time = 16;
   size_t count = 0;
   for (urma::Jfc& queue : queues_) {
     for (;;) {
-      std::array<Completion, at_a_time> some;
       const size_t wanted = std::min(at_a_time, out.size() - count);
-      const size_t taken = wanted > 0 ? queue.poll(std::span(some).first(wanted)) : 0;
-      for (size_t i = 0; i < taken; ++i) {
-        if (some[i].status == Status::closed || some[i].status == Status::forked) return count;
-        if (record(some[i], out[count])) ++count;
+      const size_t taken = wanted > 0 ? queue.poll(std::span(taken_).first(wanted)) : 0;
+      for (const Completion& one : std::span(taken_).first(taken)) {
+        if (one.status == Status::closed || one.status == Status::forked) return count;
+        if (record(one, out[count])) ++count;
       }
       if (taken < wanted || wanted == 0) break;
     }

@@ -55,12 +55,14 @@ struct Jfc : urma_jfc_t {
     Place place;
   };
   static constexpr size_t known_peers = 64;
+  static constexpr size_t at_a_time = 16;
 
   SpinLock lock_;
   Jfce* events_ = nullptr;
   std::list<urma::Jfc> queues_;     // the newest last
   std::deque<urma_cr_t> appended_;  // records that belong to no work
   std::array<Known, known_peers> known_{};
+  std::array<Completion, at_a_time> taken_{};  // here, because initialising it takes long
   bool armed_ = false;
   Wake wake_ = Wake::any;
   std::atomic<uint32_t> users_{0};

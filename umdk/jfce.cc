@@ -23,13 +23,14 @@ Jfce::Jfce(Context& context, urma::Jfce made)
 }
 
 void Jfce::attach(Jfc& jfc) {
-  const std::lock_guard held(mutex_);
+  const SpinLock::Held held(lock_, true);
+  due_.reserve(attached_.size() + 1);
   attached_.push_back(&jfc);
   ref.atomic_cnt.fetch_add(1);
 }
 
 void Jfce::detach(Jfc& jfc) {
-  const std::lock_guard held(mutex_);
+  const SpinLock::Held held(lock_, true);
   std::erase(attached_, &jfc);
   std::erase(due_, &jfc);
   if (due_.empty()) raised_.quiet();
@@ -37,18 +38,18 @@ void Jfce::detach(Jfc& jfc) {
 }
 
 Result<void> Jfce::add(urma::Jfc& queue, Jfc& jfc) {
-  const std::lock_guard held(mutex_);
+  const SpinLock::Held held(lock_, true);
   return events_.attach(queue, reinterpret_cast<uintptr_t>(&jfc));
 }
 
 void Jfce::raise(Jfc& jfc) {
-  const std::lock_guard held(mutex_);
+  const SpinLock::Held held(lock_, true);
   if (std::ranges::find(due_, &jfc) == due_.end()) due_.push_back(&jfc);
   raised_.ring();
 }
 
 uint32_t Jfce::take(urma_jfc_t** out, uint32_t most) {
-  const std::lock_guard held(mutex_);
+  const SpinLock::Held held(lock_, true);
   uint32_t count = 0;
   while (count < most && !due_.empty()) {
     out[count++] = due_.front();

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "umdk/context.h"
+#include "umdk/spin_lock.h"
 
 namespace urma::umdk {
 
@@ -35,12 +35,12 @@ struct Jfce : urma_jfce_t {
  private:
   uint32_t take(urma_jfc_t** out, uint32_t most);
 
-  std::mutex mutex_;
+  SpinLock lock_;
   urma::Jfce events_;
   OwnDescriptor raised_;          // readable while due_ is not empty
   OwnDescriptor both_;            // readable while there may be an event
   std::vector<Jfc*> attached_{};  // those that exist
-  std::vector<Jfc*> due_{};       // those that were raised
+  std::vector<Jfc*> due_{};       // those that were raised; has room for all
 };
 
 }  // namespace urma::umdk

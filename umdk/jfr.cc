@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "umdk/jfr.h"
 
-#include <array>
-
 #include "umdk/handle.h"
 #include "umdk/log.h"
 #include "umdk/segment.h"
@@ -68,10 +66,9 @@ urma_status_t Jfr::post(const char* call, urma_jfr_wr_t* list, urma_jfr_wr_t** b
   const SpinLock::Held held(lock_, jfr_cfg.flag.bs.lock_free == 0);
   for (urma_jfr_wr_t* wr = list; wr != nullptr; wr = wr->next) {
     *bad = wr;
-    std::array<Buffer, max_buffers> buffers;
-    if (wr->src.num_sge > buffers.size() || (wr->src.sge == nullptr && wr->src.num_sge > 0)) {
+    if (wr->src.num_sge > buffers_.size() || (wr->src.sge == nullptr && wr->src.num_sge > 0)) {
       return refuse(URMA_EINVAL, call, "a receive has %u ranges. Fix: give up to %zu",
-                    wr->src.num_sge, buffers.size());
+                    wr->src.num_sge, buffers_.size());
     }
     for (uint32_t i = 0; i < wr->src.num_sge; ++i) {
       if (!is_own(wr->src.sge[i], context())) {
@@ -79,9 +76,9 @@ urma_status_t Jfr::post(const char* call, urma_jfr_wr_t* list, urma_jfr_wr_t** b
                       "a receive names memory that is not in a segment of this "
                       "context. Fix: register it, and give its urma_target_seg");
       }
-      buffers[i] = {reinterpret_cast<void*>(wr->src.sge[i].addr), wr->src.sge[i].len};
+      buffers_[i] = {reinterpret_cast<void*>(wr->src.sge[i].addr), wr->src.sge[i].len};
     }
-    if (!queue->receive(std::span(buffers).first(wr->src.num_sge), wr->user_ctx)) {
+    if (!queue->receive(std::span(buffers_).first(wr->src.num_sge), wr->user_ctx)) {
       return URMA_ENOMEM;
     }
     posted_.fetch_add(1, std::memory_order_relaxed);

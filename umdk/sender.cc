@@ -55,17 +55,24 @@ Atomic atomic_of(urma_opcode_t opcode) {
 
 }  // namespace
 
-// Works that are posted together, and the arrays that they refer to until then.
+// Works that are posted together, and the arrays that they refer to until then. Only what is used
+// of it is initialised, as it is larger than what most posts need.
 struct Sender::Batch {
   static constexpr size_t most_works = 8;
   static constexpr size_t most_ranges = 4 * max_buffers;
 
-  const char* call;
-  std::array<Work, most_works> works;
-  std::array<urma_jfs_wr_t*, most_works> from;
+  explicit Batch(const char* of) : call(of) {}
+
+  const char* const call;
   size_t count = 0;
-  std::array<Buffer, most_ranges> ranges;
   size_t range_count = 0;
+  std::array<urma_jfs_wr_t*, most_works> from;
+  union {
+    std::array<Work, most_works> works;
+  };
+  union {
+    std::array<Buffer, most_ranges> ranges;
+  };
 
   bool has_room() const { return count < most_works && range_count + max_buffers <= most_ranges; }
 };
@@ -166,7 +173,7 @@ bool Sender::suspends(const Completion& failed) {
 urma_status_t Sender::post(const char* call, urma_jfs_wr_t* list, urma_target_jetty_t* bound,
                            urma_jfs_wr_t** bad) {
   const SpinLock::Held held(lock_, options_.jfs.flag.bs.lock_free == 0);
-  Batch batch{.call = call, .works = {}, .from = {}, .ranges = {}};
+  Batch batch(call);
   for (urma_jfs_wr_t* wr = list; wr != nullptr;) {
     batch.count = batch.range_count = 0;
     urma_status_t built = URMA_SUCCESS;
@@ -192,8 +199,7 @@ urma_status_t Sender::post(const char* call, urma_jfs_wr_t* list, urma_target_je
 
 // Builds the next work of the batch.
 urma_status_t Sender::add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound) {
-  Work& work = batch.works[batch.count];
-  work = {};
+  Work& work = *std::construct_at(&batch.works[batch.count]);
   RemoteJetty target;
   if (!resolve(wr, bound, target)) {
     return refuse(URMA_EINVAL, batch.call,
@@ -359,7 +365,7 @@ bool Sender::remote(const urma_sge_t& range, PeerId peer, RemoteSegment& segment
                     uint64_t& offset) {
   if (const TargetSegment* const known = find<TargetSegment>(range.tseg)) {
     segment = known->remote;
-    offset = range.addr - segment.address;
+    offset = range.addr - known->seg.ubva.va;
     return known->urma_ctx == &context_;
   }
   if (range.tseg != nullptr || range.user_tseg == nullptr) return false;

@@ -10,6 +10,7 @@
 
 int failures = 0;
 const urma_token_t secret = {0xacfe};
+bool lock_free = false;
 const char* const devices[] = {"window", "network"};
 
 static char window[64];
@@ -47,6 +48,7 @@ struct end make_end(const char* device, urma_transport_mode_t mode) {
   end.jfce = urma_create_jfce(end.ctx);
   REQUIRE(end.jfce != NULL);
   urma_jfc_cfg_t jfc = {.depth = 4 * queue_depth, .jfce = end.jfce};
+  jfc.flag.bs.lock_free = lock_free;
   end.jfc = urma_create_jfc(end.ctx, &jfc);
   REQUIRE(end.jfc != NULL);
   urma_jfr_cfg_t jfr = {.depth = queue_depth,
@@ -55,6 +57,7 @@ struct end make_end(const char* device, urma_transport_mode_t mode) {
                         .jfc = end.jfc,
                         .token_value = secret};
   jfr.flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT;
+  jfr.flag.bs.lock_free = lock_free;
   end.jfr = urma_create_jfr(end.ctx, &jfr);
   REQUIRE(end.jfr != NULL);
   urma_jetty_cfg_t jetty = {.jfs_cfg = {.depth = queue_depth,
@@ -63,6 +66,7 @@ struct end make_end(const char* device, urma_transport_mode_t mode) {
                                         .max_rsge = 2,
                                         .rnr_retry = URMA_TYPICAL_RNR_RETRY,
                                         .jfc = end.jfc}};
+  jetty.jfs_cfg.flag.bs.lock_free = lock_free;
   jetty.flag.bs.share_jfr = URMA_SHARE_JFR;
   jetty.shared.jfr = end.jfr;
   end.jetty = urma_create_jetty(end.ctx, &jetty);

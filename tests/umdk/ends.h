@@ -27,6 +27,7 @@ struct ends {
 };
 
 extern const urma_token_t secret;
+extern bool lock_free;  // whether make_end makes queues with this flag
 
 // The devices of the tests: a window that no other program uses, and UDP.
 extern const char* const devices[];

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// After set-up, posting works and receives, polling and waiting neither allocate memory nor take a
+// lock of the system, with and without the flag lock_free.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "tests/umdk/check.h"
+#include "tests/umdk/ends.h"
+
+// ---- the trap
+
+void* __libc_malloc(size_t bytes);
+void* __libc_calloc(size_t count, size_t bytes);
+void* __libc_realloc(void* old, size_t bytes);
+void* __libc_memalign(size_t alignment, size_t bytes);
+void __libc_free(void* memory);
+
+static atomic_bool armed;
+static atomic_int allocations;
+static atomic_int locks;
+
+static void note(atomic_int* counter) {
+  if (atomic_load_explicit(&armed, memory_order_relaxed)) atomic_fetch_add(counter, 1);
+}
+
+void* malloc(size_t bytes) {
+  note(&allocations);
+  return __libc_malloc(bytes);
+}
+void* calloc(size_t count, size_t bytes) {
+  note(&allocations);
+  return __libc_calloc(count, bytes);
+}
+void* realloc(void* old, size_t bytes) {
+  note(&allocations);
+  return __libc_realloc(old, bytes);
+}
+void* aligned_alloc(size_t alignment, size_t bytes) {
+  note(&allocations);
+  return __libc_memalign(alignment, bytes);
+}
+void free(void* memory) {
+  note(&allocations);
+  __libc_free(memory);
+}
+
+typedef int lock_function(pthread_mutex_t* mutex);
+
+static lock_function* real_lock;
+static lock_function* real_trylock;
+
+int pthread_mutex_lock(pthread_mutex_t* mutex) {
+  if (real_lock == NULL) real_lock = (lock_function*)dlsym(RTLD_NEXT, "pthread_mutex_lock");
+  note(&locks);
+  return real_lock(mutex);
+}
+int pthread_mutex_trylock(pthread_mutex_t* mutex) {
+  if (real_trylock == NULL)
+    real_trylock = (lock_function*)dlsym(RTLD_NEXT, "pthread_mutex_trylock");
+  note(&locks);
+  return real_trylock(mutex);
+}
+
+// ---- what a program does after set-up
+
+enum { bytes = 64, large_bytes = 100000 };
+
+// Posts a work for which this end has a record, and for which the other end has `arrivals`.
+static void exchange(struct ends* ends, urma_jfs_wr_t* wr, int arrivals) {
+  urma_cr_t records[4];
+  const urma_cr_t record = run(&ends->a, wr);
+  CHECK(record.status == URMA_CR_SUCCESS);
+  CHECK(collect(ends->b.jfc, records, arrivals) == arrivals);
+}
+
+static urma_jfs_wr_t work(urma_opcode_t opcode) { return (urma_jfs_wr_t){.opcode = opcode}; }
+
+static void write_and_read(struct ends* ends, uint32_t count) {
+  urma_sge_t from = here(&ends->a, 0, count);
+  urma_sge_t to[2] = {there(&ends->a, 0, count), there(&ends->a, 500000, 8)};
+  const urma_opcode_t opcodes[] = {URMA_OPC_WRITE, URMA_OPC_WRITE_IMM, URMA_OPC_WRITE_NOTIFY};
+  for (int i = 0; i < 3; ++i) {
+    urma_jfs_wr_t wr = work(opcodes[i]);
+    wr.rw.src = (urma_sg_t){&from, 1};
+    wr.rw.dst = (urma_sg_t){to, opcodes[i] == URMA_OPC_WRITE_NOTIFY ? 2 : 1};
+    if (opcodes[i] == URMA_OPC_WRITE_IMM) receive(&ends->b, 600000, bytes, 1);
+    exchange(ends, &wr, opcodes[i] == URMA_OPC_WRITE_IMM);
+  }
+  urma_jfs_wr_t wr = work(URMA_OPC_READ);
+  wr.rw.src = (urma_sg_t){to, 1};
+  wr.rw.dst = (urma_sg_t){&from, 1};
+  exchange(ends, &wr, 0);
+}
+
+static void send_all_ways(struct ends* ends) {
+  urma_sge_t from[2] = {here(&ends->a, 0, bytes / 2), here(&ends->a, 1000, bytes / 2)};
+  for (int i = 0; i < 4; ++i) {
+    receive(&ends->b, 600000, bytes, 1);
+    urma_jfs_wr_t wr = work(i == 1 ? URMA_OPC_SEND_IMM : URMA_OPC_SEND);
+    wr.flag.bs.inline_flag = i == 2;
+    wr.flag.bs.solicited_enable = i == 3;
+    wr.send.src = (urma_sg_t){from, i == 3 ? 2 : 1};
+    exchange(ends, &wr, 1);
+  }
+}
+
+static void change_words(struct ends* ends) {
+  urma_sge_t local = here(&ends->a, 2048, 8);
+  urma_sge_t remote = there(&ends->a, 2048, 8);
+  urma_jfs_wr_t swap = work(URMA_OPC_CAS);
+  swap.cas.src = &local;
+  swap.cas.dst = &remote;
+  exchange(ends, &swap, 0);
+  urma_jfs_wr_t add = work(URMA_OPC_FADD);
+  add.faa.src = &local;
+  add.faa.dst = &remote;
+  add.faa.operand = 3;
+  exchange(ends, &add, 0);
+}
+
+// A list of works of which only the last one has a record.
+static void post_list(struct ends* ends) {
+  enum { count = 12 };
+  urma_sge_t from = here(&ends->a, 0, bytes);
+  urma_sge_t to = there(&ends->a, 0, bytes);
+  urma_jfs_wr_t list[count];
+  for (int i = 0; i < count; ++i) {
+    list[i] = work(URMA_OPC_WRITE);
+    list[i].tjetty = ends->a.to;
+    list[i].rw.src = (urma_sg_t){&from, 1};
+    list[i].rw.dst = (urma_sg_t){&to, 1};
+    list[i].flag.bs.complete_enable = i + 1 == count;
+    list[i].next = i + 1 < count ? &list[i + 1] : NULL;
+  }
+  urma_jfs_wr_t* bad = NULL;
+  urma_cr_t record;
+  CHECK(urma_post_jetty_send_wr(ends->a.jetty, list, &bad) == URMA_SUCCESS);
+  CHECK(collect(ends->a.jfc, &record, 1) == 1);
+}
+
+// Waits for a message at the event channel.
+static void wait_for_event(struct ends* ends) {
+  urma_jfc_t* ready[1] = {NULL};
+  uint32_t one = 1;
+  CHECK(urma_rearm_jfc(ends->b.jfc, false) == URMA_SUCCESS);
+  receive(&ends->b, 600000, bytes, 1);
+  urma_sge_t from = here(&ends->a, 0, bytes);
+  urma_jfs_wr_t wr = work(URMA_OPC_SEND);
+  wr.send.src = (urma_sg_t){&from, 1};
+  const urma_cr_t record = run(&ends->a, &wr);
+  CHECK(record.status == URMA_CR_SUCCESS);
+  CHECK(urma_wait_jfc(ends->b.jfce, 1, 5000, ready) == 1);
+  CHECK(ready[0] == ends->b.jfc);
+  urma_ack_jfc(ready, &one, 1);
+  urma_cr_t arrived;
+  CHECK(collect(ends->b.jfc, &arrived, 1) == 1);
+}
+
+static urma_jfs_t* make_jfs(struct end* end) {
+  urma_jfs_cfg_t cfg = {.depth = queue_depth,
+                        .trans_mode = URMA_TM_RM,
+                        .max_sge = 1,
+                        .max_rsge = 1,
+                        .rnr_retry = URMA_TYPICAL_RNR_RETRY,
+                        .jfc = end->jfc};
+  cfg.flag.bs.lock_free = lock_free;
+  urma_jfs_t* const jfs = urma_create_jfs(end->ctx, &cfg);
+  REQUIRE(jfs != NULL);
+  return jfs;
+}
+
+// The calls that take their arguments one by one.
+static void use_jfs(struct ends* ends, urma_jfs_t* jfs) {
+  struct end* const a = &ends->a;
+  const urma_jfs_wr_flag_t flag = {.bs = {.complete_enable = 1}};
+  const uint64_t local = here(a, 0, bytes).addr;
+  const uint64_t remote = there(a, 0, bytes).addr;
+  urma_cr_t records[2];
+  CHECK(urma_write(jfs, a->to, a->there, a->seg, remote, local, bytes, flag, 1) == URMA_SUCCESS);
+  CHECK(urma_read(jfs, a->to, a->seg, a->there, local, remote, bytes, flag, 2) == URMA_SUCCESS);
+  CHECK(collect(a->jfc, records, 2) == 2);
+}
+
+static void use(struct ends* ends, urma_jfs_t* jfs, int rounds) {
+  for (int i = 0; i < rounds; ++i) {
+    use_jfs(ends, jfs);
+    write_and_read(ends, bytes);
+    write_and_read(ends, large_bytes);
+    send_all_ways(ends);
+    change_words(ends);
+    post_list(ends);
+    wait_for_event(ends);
+  }
+}
+
+static void check_device(const char* device, urma_transport_mode_t mode) {
+  struct ends ends = make_ends(device, mode);
+  urma_jfs_t* const jfs = make_jfs(&ends.a);
+  use(&ends, jfs, 10);
+  atomic_store(&allocations, 0);
+  atomic_store(&locks, 0);
+  atomic_store(&armed, true);
+  use(&ends, jfs, 50);
+  atomic_store(&armed, false);
+  if (atomic_load(&allocations) + atomic_load(&locks) > 0) {
+    fprintf(stderr, "%s: %d allocations, %d locks\n", device, allocations, locks);
+  }
+  CHECK(atomic_load(&allocations) == 0);
+  CHECK(atomic_load(&locks) == 0);
+  CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS);
+  end_ends(&ends);
+}
+
+// The trap must see what it is there for.
+static void check_trap(void) {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  atomic_store(&armed, true);
+  void* volatile memory = malloc(10);
+  free(memory);
+  pthread_mutex_lock(&mutex);
+  pthread_mutex_unlock(&mutex);
+  atomic_store(&armed, false);
+  CHECK(atomic_load(&allocations) == 2);
+  CHECK(atomic_load(&locks) == 1);
+}
+
+int main(void) {
+  check_trap();
+  name_devices();
+  for (int i = 0; i < device_count; ++i) {
+    for (int free_of_locks = 0; free_of_locks < 2; ++free_of_locks) {
+      lock_free = free_of_locks != 0;
+      check_device(devices[i], URMA_TM_RM);
+    }
+  }
+  remove_devices();
+  return failures;
+}
