@@ -64,8 +64,12 @@ def check_files(prefix):
         found = set(INCLUDE.findall((include / name).read_text(encoding="utf-8"))) - wanted
         wanted |= found
         pending += found
+    # The C API of UMDK has headers of its own.
+    wanted |= {str(header.relative_to(SOURCES / "umdk/include"))
+               for header in (SOURCES / "umdk/include").rglob("*.h")}
     extra = installed - wanted
     assert not extra, f"installed, but no public header includes {extra}. Fix: cmake/install.cmake"
+    assert not wanted - installed, f"not installed: {wanted - installed}"
     for path in prefix.rglob("*"):
         if path.suffix in (".cmake", ".pc"):
             text = path.read_text(encoding="utf-8")
@@ -223,6 +227,24 @@ def check_pkg_config(prefix, work):
     check_readme_line(work)
 
 
+def check_umdk(prefix, work):
+    """Checks that the links of both libraries lead to the right ones, and that a program in C finds
+    the C API by both names of its header."""
+    for link, soname in (("lib/liburma.so", r"liburma\.so\.0\.\d+"),
+                         ("lib/umdk/liburma.so", r"liburma\.so\.0")):
+        said = re.search(r"\(SONAME\).*\[(.*)\]", run("readelf", "-d", prefix / link)).group(1)
+        assert re.fullmatch(soname, said), (link, said)
+    if not shutil.which("pkg-config"):
+        print("pkg-config is not installed: urma-umdk.pc is not tried")
+        return
+    project = work / "consumers/umdk"
+    run("make", cwd=project, PKG_CONFIG_PATH=str(prefix / "lib/pkgconfig"))
+    for program in ("long", "short"):
+        assert "liburma.so.0" in needed(project / program), needed(project / program)
+        for device in ("udp:127.0.0.1", f"cxl:{project / 'window'}?size=16M"):
+            assert run(project / program, device, LD_LIBRARY_PATH="") == "written\n", device
+
+
 def check_readme_line(work):
     """Runs the README's command in a shell whose ~/urma is the moved prefix."""
     readme = " ".join((SOURCES / "README.md").read_text(encoding="utf-8").split())
@@ -315,6 +337,7 @@ def main():
         check_examples(work / "urma", work)
         check_without_boost(work / "urma", work)
         check_pkg_config(work / "urma", work)
+        check_umdk(work / "urma", work)
         check_tools(work / "urma")
         for driver in PLUGINS:
             check_plugin(work / "urma", driver)

@@ -83,7 +83,8 @@ def check_lintian(folder):
 
 def check_names(packages, soversion):
     wanted = {f"liburma{soversion}", f"liburma-dpdk{soversion}", f"liburma-verbs{soversion}",
-              "liburma-dev", "urma-tools", "liburma-doc", "python3-urma"}
+              "liburma0", "liburma-umdk-dev", "liburma-dev", "urma-tools", "liburma-doc",
+              "python3-urma"}
     assert wanted <= set(packages), set(packages)
 
 
@@ -127,6 +128,13 @@ def use_library(system):
     system.run("/tmp/examples/example_write")
 
 
+def use_umdk(system):
+    """Compiles a program of UMDK, beside liburma-dev, and runs it."""
+    system.run("cd /tmp/consumers/umdk && make")
+    for program in ("long", "short"):
+        assert system.run(f"/tmp/consumers/umdk/{program} udp:127.0.0.1") == "written\n", program
+
+
 def check_links(system):
     """Checks that links of the documents lead to installed files."""
     broken = []
@@ -163,6 +171,8 @@ def use(system, packages, soversion):
     use_drivers(system)
     install("liburma-dev", "liburma-doc")
     use_library(system)
+    install("liburma-umdk-dev")
+    use_umdk(system)
     check_links(system)
     install("python3-urma")
     use_python(system)
