@@ -200,12 +200,10 @@ urma_status_t Sender::post(const char* call, urma_jfs_wr_t* list, urma_target_je
 // Builds the next work of the batch.
 urma_status_t Sender::add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound) {
   Work& work = *std::construct_at(&batch.works[batch.count]);
-  RemoteJetty target;
-  if (!resolve(wr, bound, target)) {
+  if (!resolve(wr, bound, work.target)) {
     return refuse(URMA_EINVAL, batch.call,
                   "a work names no target of this context. Fix: import one, and give it as tjetty");
   }
-  work.target = target;
   work.tag_value = wr.user_ctx;
   work.signalled = wr.flag.bs.complete_enable != 0;
   work.solicits = wr.flag.bs.solicited_enable != 0;
@@ -233,7 +231,7 @@ urma_status_t Sender::add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jet
     case URMA_OPC_FAND:
     case URMA_OPC_FOR:
     case URMA_OPC_FXOR:
-      return to_atomic(batch, wr, target, work);
+      return to_atomic(batch, wr, work);
     default:
       return refuse(URMA_EINVAL, batch.call,
                     "the opcode 0x%x is not supported. Fix: use those that urma_opcode.h does not "
@@ -283,8 +281,7 @@ urma_status_t Sender::to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& wor
   return URMA_SUCCESS;
 }
 
-urma_status_t Sender::to_atomic(Batch& batch, const urma_jfs_wr_t& wr, const RemoteJetty& target,
-                                Work& work) {
+urma_status_t Sender::to_atomic(Batch& batch, const urma_jfs_wr_t& wr, Work& work) {
   const bool compares = wr.opcode == URMA_OPC_CAS;
   const urma_sge_t* const there = compares ? wr.cas.dst : wr.faa.dst;
   const urma_sge_t* const here = compares ? wr.cas.src : wr.faa.src;
@@ -293,7 +290,7 @@ urma_status_t Sender::to_atomic(Batch& batch, const urma_jfs_wr_t& wr, const Rem
   const bool valid = there != nullptr && here != nullptr && is_own(*here, context_) &&
                      here->len >= there->len && there->len <= sizeof(uint64_t) &&
                      std::has_single_bit(there->len) &&
-                     remote(*there, target.peer, segment, offset);
+                     remote(*there, work.target.peer, segment, offset);
   if (!valid) {
     return refuse(URMA_EINVAL, batch.call,
                   "an atomic needs a remote word of 1, 2, 4 or 8 bytes in an imported segment, and "
@@ -381,22 +378,22 @@ bool Sender::remote(const urma_sge_t& range, PeerId peer, RemoteSegment& segment
   return true;
 }
 
+// The usual single range is written where it is read from: a copy of members that were just stored
+// one by one waits until the processor has stored them.
 bool Sender::local(Batch& batch, const urma_sg_t& list, bool is_inline, Work& work) {
   if (list.num_sge > max_buffers || (list.num_sge > 0 && list.sge == nullptr)) return false;
-  Buffer* const first = batch.ranges.data() + batch.range_count;
+  Buffer* const first = list.num_sge == 1 ? &work.buffer : batch.ranges.data() + batch.range_count;
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < list.num_sge; ++i) {
     if (!is_inline && !is_own(list.sge[i], context_)) return false;
     bytes += list.sge[i].len;
-    first[i] = {reinterpret_cast<void*>(list.sge[i].addr), list.sge[i].len};
+    first[i].data = reinterpret_cast<void*>(list.sge[i].addr);
+    first[i].bytes = list.sge[i].len;
   }
   if (is_inline && bytes > inline_bytes_) return false;
-  if (list.num_sge == 1) {
-    work.buffer = first[0];
-  } else {
-    work.buffers = std::span(first, list.num_sge);
-    batch.range_count += list.num_sge;
-  }
+  if (list.num_sge == 1) return true;
+  work.buffers = std::span(first, list.num_sge);
+  batch.range_count += list.num_sge;
   return true;
 }
 

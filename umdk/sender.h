@@ -60,8 +60,7 @@ class Sender {
 
   urma_status_t add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound);
   urma_status_t to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& work);
-  urma_status_t to_atomic(Batch& batch, const urma_jfs_wr_t& wr, const RemoteJetty& target,
-                          Work& work);
+  urma_status_t to_atomic(Batch& batch, const urma_jfs_wr_t& wr, Work& work);
   urma_status_t refuse_local(const char* call) const;
   bool resolve(const urma_jfs_wr_t& wr, urma_target_jetty_t* bound, RemoteJetty& out);
   bool remote(const urma_sge_t& range, PeerId peer, RemoteSegment& segment, uint64_t& offset);
