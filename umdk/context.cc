@@ -5,6 +5,7 @@
 #include <new>
 
 #include "umdk/handle.h"
+#include "umdk/moved_memory.h"
 #include "urma/core/descriptor.h"
 
 namespace urma::umdk {
@@ -35,7 +36,26 @@ Context::Context(Device& from, uint32_t index, urma::Device opened)
   if (!both_ || by_id_ == nullptr) throw std::bad_alloc();
 }
 
-Context::~Context() { pthread_mutex_destroy(&mutex); }
+Context::~Context() {
+  pthread_mutex_destroy(&mutex);
+  end_kept();
+}
+
+void Context::keep(Segment&& pages) {
+  const std::lock_guard held(kept_mutex_);
+  kept_.push_back(std::move(pages));
+}
+
+// If memory of the program still has pages of the window, the device stays open, because otherwise
+// others would be given these pages.
+void Context::end_kept() {
+  std::erase_if(kept_, [](const Segment& pages) {
+    return MovedMemory::get().move_out(pages.bytes().data());
+  });
+  if (kept_.empty()) return;
+  new std::vector<Segment>(std::move(kept_));
+  new urma::Device(std::move(device));
+}
 
 Result<PeerId> Context::peer_at(const Place& place) {
   if (place.uasid == 0) {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "umdk/descriptor.h"
 #include "umdk/device_list.h"
@@ -52,10 +53,15 @@ struct Context : urma_context_t {
   // Takes the oldest event, of either source. Returns false if there is none.
   bool take(urma_async_event_t& event);
 
+  // Keeps pages of the window that are behind memory of the program, and are not shared any more,
+  // until the memory can have private pages.
+  void keep(Segment&& pages);
+
   urma::Device device;
   uint64_t handle = 0;
 
  private:
+  void end_kept();
   bool translate(const Event& event, urma_async_event_t& out) const;
 
   // The kernel provides the memory of those numbers that are used.
@@ -63,6 +69,8 @@ struct Context : urma_context_t {
     void operator()(std::atomic<const Numbered*>* table) const;
   };
   std::unique_ptr<std::atomic<const Numbered*>[], FreeTable> by_id_;
+  std::mutex kept_mutex_;
+  std::vector<Segment> kept_;
   std::mutex events_mutex_;
   std::deque<urma_async_event_t> events_;
   OwnDescriptor raised_;  // an eventfd: readable while events_ is not empty

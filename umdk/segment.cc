@@ -1,10 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "umdk/segment.h"
 
+#include "umdk/log.h"
+#include "umdk/moved_memory.h"
 #include "umdk/pool.h"
 
 namespace urma::umdk {
 namespace {
+
+// A segment in a window has an address that consists of a number and, for its offsets, of 46 bits.
+// The owner tells the number in the unused bits of the attributes, plus 1, because programs pass
+// on the whole urma_seg_t. The unused bits of the TokenID repeat a part of it: a program may leave
+// the attributes of a urma_seg_t that it makes itself uninitialised.
+constexpr unsigned offset_bits = 46;
+constexpr uint64_t in_a_window = uint64_t{1} << 63;
+constexpr uint32_t repeated = 0x80;
+
+uint32_t token_id_with(uint32_t token_id, uint32_t number) {
+  return token_id | repeated | (number & (repeated - 1));
+}
+
+void tell_window(const RemoteSegment& in_window, urma_seg_t& seg) {
+  const uint64_t number = (in_window.address & ~in_a_window) >> offset_bits;
+  const bool usual = in_window.address == (in_a_window | number << offset_bits);
+  seg.attr.bs.reserved = (number + 1) & 0x1ffff;
+  if (!usual || seg.attr.bs.reserved != number + 1) {
+    seg.attr.bs.reserved = 0;  // peers send packets
+    return;
+  }
+  seg.token_id = token_id_with(seg.token_id, seg.attr.bs.reserved);
+}
+
+// Returns the address by which peers name the segment.
+uint64_t address_of(const urma_seg_t& seg) {
+  const uint32_t number = seg.attr.bs.reserved;
+  const uint32_t token_id = seg.token_id >> token_id_shift << token_id_shift;
+  if (number == 0 || seg.token_id != token_id_with(token_id, number)) return seg.ubva.va;
+  return in_a_window | uint64_t{number - 1} << offset_bits;
+}
+
+// Allocates pages of the context's window for memory that is about to be registered, if the program
+// wants it to be moved there and it can be.
+std::optional<Segment> pages_for(Context& context, std::span<std::byte> memory,
+                                 const SegmentOptions& options) {
+  if (!MovedMemory::is_wanted() || options.with != nullptr ||
+      options.rights == Rights::local_only) {
+    return std::nullopt;
+  }
+  const char* why = MovedMemory::get().obstacle(memory);
+  if (why == nullptr) {
+    auto made = context.device.allocate(memory.size(), options);
+    if (made && made->mapped()) return std::move(*made);
+    why = "the device has no window, or no room there";
+  }
+  log(URMA_VLOG_LEVEL_INFO, "urma_register_seg", "the memory at %p is not moved into a window: %s",
+      static_cast<void*>(memory.data()), why);
+  return std::nullopt;
+}
 
 urma_seg_t described(const Context& context, const urma_seg_cfg_t& cfg) {
   urma_seg_t seg{};
@@ -60,6 +112,8 @@ Result<TargetSegment*> register_segment(Context& context, const urma_seg_cfg_t& 
     options.token = TokenValue(cfg.token_value.token);
   }
   const std::span memory(reinterpret_cast<std::byte*>(cfg.va), cfg.len);
+  std::optional<Segment> window = pages_for(context, memory, options);
+  if (window) options = {.rights = options.rights, .with = &*window};
   auto made = context.device.register_memory(memory, options);
   if (!made) {
     if (cfg.flag.bs.token_id_valid == 0) Pool<Token>::destroy(token);
@@ -68,6 +122,11 @@ Result<TargetSegment*> register_segment(Context& context, const urma_seg_cfg_t& 
   auto* const segment = Pool<TargetSegment>::make(context, described(context, cfg));
   segment->remote = made->local();
   segment->own.emplace(std::move(*made));
+  if (window && MovedMemory::get().move_in(memory, window->bytes().data())) {
+    segment->remote = window->local();
+    segment->window = std::move(window);
+  }
+  if (MovedMemory::is_wanted()) MovedMemory::get().note(memory);
   segment->user_ctx = cfg.user_ctx;
   segment->mva = cfg.va;
   segment->token_id = token;
@@ -75,8 +134,32 @@ Result<TargetSegment*> register_segment(Context& context, const urma_seg_cfg_t& 
   token->ref.atomic_cnt.fetch_add(1);
   token->token_id = number(segment->remote.token_id) << token_id_shift;
   segment->seg.token_id = token->token_id;
+  if (segment->window) tell_window(segment->remote, segment->seg);
   return segment;
 }
+
+namespace {
+
+// Ends the accesses of peers to pages in the window, and gives the program private ones. If that is
+// not possible now, the context keeps the pages, which then belong to this program alone.
+Result<void> move_back(TargetSegment& segment) {
+  if (MovedMemory::is_wanted()) MovedMemory::get().forget(segment.own->bytes());
+  if (!segment.window) return {};
+  if (auto ended = segment.window->unregister(); !ended) return ended;
+  std::byte* const pages = segment.window->bytes().data();
+  if (MovedMemory::get().move_out(pages)) return {};
+  // The library has replaced its own mapping if a peer was stopped in the middle of a copy.
+  if (const auto shown = mapped_at(reinterpret_cast<uintptr_t>(pages)); shown && shown->is_shared) {
+    segment.context().keep(std::move(*segment.window));
+    return {};
+  }
+  return Error{Status::not_fenced,
+               "a process that is stopped was in the middle of a copy, and the memory cannot be "
+               "replaced while the program has other threads. Fix: let that process continue, or "
+               "end it, and call this again"};
+}
+
+}  // namespace
 
 Result<void> unregister_segment(TargetSegment& segment) {
   auto* const token = static_cast<Token*>(segment.token_id);
@@ -84,6 +167,7 @@ Result<void> unregister_segment(TargetSegment& segment) {
   {
     const std::lock_guard held(token->mutex);
     if (auto ended = segment.own->unregister(); !ended) return ended;
+    if (auto ended = move_back(segment); !ended) return ended;
     std::erase(token->segments, &segment);
     token->ref.atomic_cnt.fetch_sub(1);
   }
@@ -98,7 +182,7 @@ Result<TargetSegment*> import_segment(Context& context, const urma_seg_t& descri
   if (!peer) return peer.error();
   auto* const segment = Pool<TargetSegment>::make(context, described_);
   segment->remote = {.peer = *peer,
-                     .address = described_.ubva.va,
+                     .address = address_of(described_),
                      .bytes = described_.len,
                      .token_id = TokenId(described_.token_id >> token_id_shift),
                      .token = TokenValue(token),

@@ -35,8 +35,9 @@ struct TargetSegment : urma_target_seg_t {
   Context& context() const { return *static_cast<Context*>(urma_ctx); }
   bool is_imported() const { return !own.has_value(); }
 
-  RemoteSegment remote;        // as works of this context name it
-  std::optional<Segment> own;  // if it is registered here
+  RemoteSegment remote;           // as works of this context name it
+  std::optional<Segment> own;     // if it is registered here
+  std::optional<Segment> window;  // if its memory was moved into a window: these pages
 };
 
 // Registers memory as `cfg` says, which has been checked. Errors: those of register_memory.

@@ -232,8 +232,9 @@ urma_token_id_t* urma_alloc_token_id(urma_context_t* ctx);
 urma_token_id_t* urma_alloc_token_id_ex(urma_context_t* ctx, urma_token_id_flag_t flag);
 // EINVAL while segments have it.
 urma_status_t urma_free_token_id(urma_token_id_t* token_id);
-// Registers memory of the caller, which stays mapped until it is unregistered. errno: EINVAL,
-// ENOMEM.
+// Registers memory of the caller, which stays mapped until it is unregistered. With the variable
+// URMA_SEGMENTS=window, whole pages of memory that no other thread can store to are moved into the
+// window of a cxl: device, at the same address (docs/porting-from-umdk.md). errno: EINVAL, ENOMEM.
 urma_target_seg_t* urma_register_seg(urma_context_t* ctx, urma_seg_cfg_t* seg_cfg);
 // When it returns 0, no peer reads or writes the memory any longer. EAGAIN if that could not be
 // ensured: call it again.
