@@ -4,17 +4,21 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "base/above_standard.h"
+#include "base/clock.h"
 #include "base/failed.h"
 
 namespace urma::engine {
 namespace {
 
-// After more empty polls than this, the application is the keeper again.
+// After more empty polls than this, the application is the keeper again. It doubles with each brief
+// time, up to polls of half a millisecond.
 constexpr uint32_t polls_of_a_poller = 32;
+constexpr uint32_t most_doublings = 8;
 
 }  // namespace
 
@@ -33,11 +37,13 @@ void Keeper::polled_empty() {
   if (threads_ != Threads::automatic || !service_keeps()) return;
   const uint32_t polls = empty_polls_.load(std::memory_order_relaxed) + 1;
   empty_polls_.store(polls, std::memory_order_relaxed);
-  if (polls > polls_of_a_poller) recall();
+  if (polls > polls_of_a_poller << brief_times_.load(std::memory_order_relaxed)) recall();
 }
 
 void Keeper::recall() {
-  if (service_keeps_.exchange(false)) waker_.wake();
+  if (!service_keeps_.exchange(false)) return;
+  recalled_at_.store(read_clock(), std::memory_order_relaxed);
+  waker_.wake();
 }
 
 // The keeper is written before the timer is set: a service thread that was recalled just before,
@@ -62,7 +68,11 @@ void Keeper::stop() {
   set_timer(Duration(1));
 }
 
-void Keeper::take_over() {
+void Keeper::take_over(Time polled_at) {
+  const Time recalled = recalled_at_.load(std::memory_order_relaxed);
+  const bool briefly = recalled != Time{} && polled_at - recalled < brief;
+  const uint32_t before = brief_times_.load(std::memory_order_relaxed);
+  brief_times_.store(briefly ? std::min(before + 1, most_doublings) : 0, std::memory_order_relaxed);
   empty_polls_.store(0, std::memory_order_relaxed);
   service_keeps_.store(true, std::memory_order_relaxed);
 }

@@ -15,8 +15,14 @@ namespace urma::engine {
 // sleeps at its timer; a thread that changes anything for which the service thread waits first
 // stores the change and then sets the timer.
 //
+// An application may poll for a moment now and then, and otherwise look at memory that a peer
+// writes, or do something else. If it were the keeper after each such moment, its peers would wait
+// each time until the service thread takes over. So each brief time as the keeper doubles how many
+// polls it takes to become the keeper again.
+//
 // Writers: `service_keeps_` - the service thread takes over and gives back, the application recalls
-// and hands over; `empty_polls_` - each thread that polls, and some counts are lost.
+// and hands over; `empty_polls_` - each thread that polls, and some counts are lost; `recalled_at_`
+// - the thread that recalls; `brief_times_` - the service thread.
 class Keeper {
  public:
   // The waker is not owned, and outlives this object.
@@ -48,7 +54,10 @@ class Keeper {
 
   // Creates the timer, before the thread starts. Errors: no_resources.
   Result<void> start();
-  void take_over();
+  // The application polled last at `polled_at`.
+  void take_over(Time polled_at);
+  // The application has not polled for a while, so what it polled before does not count.
+  void polls_paused() { empty_polls_.store(0, std::memory_order_relaxed); }
   void give_back() { service_keeps_.store(false); }
   void set_timer(Duration after);
   // Sleeps until the timer fires.
@@ -57,6 +66,8 @@ class Keeper {
   // The service thread takes over when the application has not polled for this long. At first it
   // also checks this often.
   static constexpr Duration take_over_after = std::chrono::microseconds(200);
+  // An application that polled for less than this after it was recalled was the keeper briefly.
+  static constexpr Duration brief = 5 * take_over_after;
 
  private:
   const Threads threads_;
@@ -64,6 +75,8 @@ class Keeper {
   int timer_ = -1;
   std::atomic<bool> service_keeps_;
   std::atomic<bool> stop_{false};
+  std::atomic<Time> recalled_at_{};
+  std::atomic<uint32_t> brief_times_{0};  // in a row
   // Polls that found nothing since the service thread took over.
   alignas(64) std::atomic<uint32_t> empty_polls_{0};
 };

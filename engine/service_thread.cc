@@ -74,7 +74,10 @@ void ServiceThread::serve() {
     }
     const Ran ran = passes_.try_pass(nullptr);
     if (ran == Ran::by_another) sched_yield();
-    if (ran == Ran::busy) idle_since = never;
+    if (ran == Ran::busy) {
+      idle_since = never;
+      if (read_clock() - passes_.polled_at() > between_polls) keeper_.polls_paused();
+    }
     if (ran != Ran::idle) continue;
     const bool polled = descriptors_.port_is_polled();
     if (polled || service_may_spin()) {
@@ -102,7 +105,7 @@ void ServiceThread::watch() {
     // The thread that sleeps at the descriptors sets the timer when it leaves.
     if (descriptors_.occupied()) continue;
     const Duration silent = read_clock() - passes_.polled_at();
-    if (silent >= Keeper::take_over_after) return keeper_.take_over();
+    if (silent >= Keeper::take_over_after) return keeper_.take_over(passes_.polled_at());
     patience =
         silent < between_polls ? std::min(2 * patience, most_patience) : Keeper::take_over_after;
     keeper_.set_timer(patience);

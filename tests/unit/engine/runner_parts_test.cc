@@ -121,7 +121,7 @@ TEST_CASE("in automatic mode many empty polls or a wait recall the application a
   Keeper& keeper = parts.keeper;
   REQUIRE(keeper.start());
   CHECK_FALSE(keeper.service_keeps());
-  keeper.take_over();
+  keeper.take_over(Time{});
   CHECK(keeper.service_keeps());
   for (int i = 0; i < 32; ++i) keeper.polled_empty();
   CHECK(keeper.service_keeps());
@@ -139,6 +139,36 @@ TEST_CASE("in automatic mode many empty polls or a wait recall the application a
   CHECK(keeper.service_keeps());
   keeper.recall();
   CHECK_FALSE(keeper.service_keeps());
+}
+
+// Returns how many polls that find nothing make the application the keeper.
+int polls_until_recall(Keeper& keeper) {
+  int polls = 0;
+  while (keeper.service_keeps()) {
+    keeper.polled_empty();
+    ++polls;
+  }
+  return polls;
+}
+
+TEST_CASE("an application that polls only briefly becomes the keeper less and less easily") {
+  Parts parts(Threads::automatic);
+  Keeper& keeper = parts.keeper;
+  REQUIRE(keeper.start());
+  keeper.take_over(read_clock());
+  CHECK(polls_until_recall(keeper) == 33);
+  for (int brief_times = 1; brief_times <= 10; ++brief_times) {
+    keeper.take_over(Time{});  // it has not polled since
+    CHECK(polls_until_recall(keeper) == (32 << std::min(brief_times, 8)) + 1);
+  }
+  // A pause between polls begins the count anew.
+  keeper.take_over(Time{});
+  for (int i = 0; i < 32 << 8; ++i) keeper.polled_empty();
+  keeper.polls_paused();
+  CHECK(polls_until_recall(keeper) == (32 << 8) + 1);
+  // After it has polled for long once, it is as at the beginning.
+  keeper.take_over(read_clock() + Keeper::brief);
+  CHECK(polls_until_recall(keeper) == 33);
 }
 
 TEST_CASE("the keeper of a served device never changes") {
