@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "umdk/include/ub/umdk/urma/urma_log.h"
+
 namespace urma::umdk {
 namespace {
 
@@ -17,9 +19,9 @@ std::atomic<urma_log_cb_t> to_program{nullptr};
 std::atomic<urma_loc_log_cb> to_program_with_place{nullptr};
 thread_local char thread_tag[tag_bytes] = "";
 
-void write(urma_vlog_level_t level, const char* call, char* message) {
+void write(urma_vlog_level_t level, const char* call, int line, char* message) {
   if (const urma_loc_log_cb with_place = to_program_with_place.load()) {
-    with_place(level, "liburma", call, 0, message);
+    with_place(level, "liburma", call, line, message);
   } else if (const urma_log_cb_t plain = to_program.load()) {
     plain(level, message);
   } else {
@@ -27,15 +29,17 @@ void write(urma_vlog_level_t level, const char* call, char* message) {
   }
 }
 
-void write_formatted(urma_vlog_level_t level, const char* call, const char* format,
+bool is_dropped(urma_vlog_level_t level) { return level > lowest.load(std::memory_order_relaxed); }
+
+void write_formatted(urma_vlog_level_t level, const char* call, int line, const char* format,
                      va_list arguments) {
-  if (level > lowest.load(std::memory_order_relaxed)) return;
+  if (is_dropped(level)) return;
   char message[most_bytes];
   const int begun = std::snprintf(message, sizeof message, "%s%s%s: ", thread_tag,
                                   thread_tag[0] != 0 ? " " : "", call);
   if (begun < 0 || static_cast<size_t>(begun) >= sizeof message) return;
   std::vsnprintf(message + begun, sizeof message - static_cast<size_t>(begun), format, arguments);
-  write(level, call, message);
+  write(level, call, line, message);
 }
 
 }  // namespace
@@ -43,14 +47,14 @@ void write_formatted(urma_vlog_level_t level, const char* call, const char* form
 void log(urma_vlog_level_t level, const char* call, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  write_formatted(level, call, format, arguments);
+  write_formatted(level, call, 0, format, arguments);
   va_end(arguments);
 }
 
 urma_status_t refuse(urma_status_t status, const char* call, const char* why, ...) {
   va_list arguments;
   va_start(arguments, why);
-  write_formatted(URMA_VLOG_LEVEL_ERR, call, why, arguments);
+  write_formatted(URMA_VLOG_LEVEL_ERR, call, 0, why, arguments);
   va_end(arguments);
   return status;
 }
@@ -86,6 +90,15 @@ urma_status_t urma_unregister_log_func(void) {
   to_program_with_place = nullptr;
   to_program = nullptr;
   return URMA_SUCCESS;
+}
+
+bool urma_log_drop(urma_vlog_level_t level) { return is_dropped(level); }
+
+void urma_log(const char* function, int line, urma_vlog_level_t level, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  write_formatted(level, function, line, format, arguments);
+  va_end(arguments);
 }
 
 urma_vlog_level_t urma_log_get_level(void) { return lowest; }

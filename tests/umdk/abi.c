@@ -2,6 +2,8 @@
 // The sizes and offsets of UMDK's structs on 64-bit machines. It compiles, or does not.
 #include <stddef.h>
 #include <ub/umdk/urma/urma_provider.h>
+#include <ub/umdk/urma/urma_ubagg.h>
+#include <ub/umdk/urma/uvs_api.h>
 
 #define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type)
 #define OFFSET(type, field, bytes) \
@@ -63,3 +65,17 @@ SIZE(urma_tp_attr_value_t, 128);
 SIZE(urma_async_event_t, 32);
 SIZE(urma_ops_t, 800);
 SIZE(urma_provider_ops_t, 72);
+SIZE(bondp_set_bonding_mode_in_t, 8);
+SIZE(bondp_query_port_out_t, 168);
+SIZE(bondp_get_jfce_fd_list_out_t, 84);
+SIZE(bondp_port_id_t, 8);
+SIZE(bondp_jfs_cfg_t, 56);
+SIZE(bondp_jfc_cfg_t, 48);
+SIZE(bondp_jfr_cfg_t, 64);
+SIZE(bondp_jetty_cfg_t, 96);
+SIZE(bondp_rjfr_t, 48);
+SIZE(uvs_path_t, 48);
+OFFSET(uvs_path_t, src_eid, 16);
+SIZE(uvs_path_set_t, 800);
+OFFSET(uvs_path_set_t, path_count, 28);
+OFFSET(uvs_path_set_t, paths, 32);
