@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cerrno>
 #include <new>
 
 #include "umdk/handle.h"
@@ -13,10 +14,23 @@ namespace urma::umdk {
 
 // Common to the functions of the C API. A `call` is the name of such a function.
 
+// A call that succeeds leaves errno as it was, as UMDK's do: programs look at errno after several
+// calls. This restores it at the end of the scope.
+class KeptErrno {
+ public:
+  KeptErrno() = default;
+  ~KeptErrno() { errno = before_; }
+  KeptErrno(const KeptErrno&) = delete;
+
+ private:
+  const int before_ = errno;
+};
+
 // Runs a call that returns a status; nothing is thrown out of it.
 template <class Function>
 urma_status_t run(const char* call, Function&& function) {
   try {
+    const KeptErrno kept;
     return function();
   } catch (const std::bad_alloc&) {
     return refuse(URMA_ENOMEM, call, "the system has no memory left. Fix: free some");
@@ -27,7 +41,10 @@ urma_status_t run(const char* call, Function&& function) {
 template <class Function>
 auto make(const char* call, Function&& function) -> decltype(function()) {
   try {
-    return function();
+    const int before = errno;
+    auto* const made = function();
+    if (made != nullptr) errno = before;
+    return made;
   } catch (const std::bad_alloc&) {
     return null(refuse(URMA_ENOMEM, call, "the system has no memory left. Fix: free some"));
   }

@@ -274,6 +274,7 @@ urma_status_t urma_free_jetty(urma_jetty_t* jetty) { return release<Jetty>(__fun
 urma_status_t urma_post_jetty_send_wr(urma_jetty_t* jetty, urma_jfs_wr_t* wr,
                                       urma_jfs_wr_t** bad_wr) {
   const Measured call(UB_JETTY_POST_SEND);
+  const KeptErrno kept;
   Jetty* const object = find<Jetty>(jetty);
   if (object == nullptr || !object->active() || wr == nullptr || bad_wr == nullptr) {
     return refuse_null(__func__, "jetty, wr or bad_wr");
@@ -284,6 +285,7 @@ urma_status_t urma_post_jetty_send_wr(urma_jetty_t* jetty, urma_jfs_wr_t* wr,
 urma_status_t urma_post_jetty_recv_wr(urma_jetty_t* jetty, urma_jfr_wr_t* wr,
                                       urma_jfr_wr_t** bad_wr) {
   const Measured call(UB_JETTY_POST_RECV);
+  const KeptErrno kept;
   Jetty* const object = find<Jetty>(jetty);
   if (object == nullptr || !object->active() || wr == nullptr || bad_wr == nullptr) {
     return refuse_null(__func__, "jetty, wr or bad_wr");

@@ -159,6 +159,7 @@ urma_status_t urma_free_jfc(urma_jfc_t* jfc) {
 
 int urma_poll_jfc(urma_jfc_t* jfc, int cr_cnt, urma_cr_t* cr) {
   const Measured call(UB_POLL_JFC);
+  const KeptErrno kept;
   Jfc* const queue = find<Jfc>(jfc);
   if (queue == nullptr || cr_cnt < 0 || cr == nullptr || !queue->active()) {
     refuse_null(__func__, "jfc or cr");

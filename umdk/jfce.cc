@@ -73,8 +73,11 @@ uint32_t Jfce::take(urma_jfc_t** out, uint32_t most) {
 
 int Jfce::wait(urma_jfc_t** out, uint32_t most, int limit_ms) {
   const Time until = read_clock() + std::chrono::milliseconds(limit_ms);
+  const int before = errno;
   for (;;) {
-    if (const uint32_t count = take(out, most); count > 0) return static_cast<int>(count);
+    const uint32_t count = take(out, most);
+    errno = before;
+    if (count > 0) return static_cast<int>(count);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - read_clock()).count();
     if (limit_ms >= 0 && left <= 0) return 0;
     pollfd readable{both_.number(), POLLIN, 0};

@@ -175,6 +175,7 @@ urma_status_t urma_free_jfr(urma_jfr_t* jfr) { return release<Jfr>(__func__, jfr
 
 urma_status_t urma_post_jfr_wr(urma_jfr_t* jfr, urma_jfr_wr_t* wr, urma_jfr_wr_t** bad_wr) {
   const Measured call(UB_POST_JFR_RECV);
+  const KeptErrno kept;
   Jfr* const queue = find<Jfr>(jfr);
   if (queue == nullptr || !queue->active() || wr == nullptr || bad_wr == nullptr) {
     return refuse_null(__func__, "jfr, wr or bad_wr");

@@ -131,6 +131,7 @@ urma_status_t urma_free_jfs(urma_jfs_t* jfs) { return release<Jfs>(__func__, jfs
 
 urma_status_t urma_post_jfs_wr(urma_jfs_t* jfs, urma_jfs_wr_t* wr, urma_jfs_wr_t** bad_wr) {
   const Measured call(UB_JFS_POST_SEND);
+  const KeptErrno kept;
   Jfs* const queue = find<Jfs>(jfs);
   if (queue == nullptr || !queue->active() || wr == nullptr || bad_wr == nullptr) {
     return refuse_null(__func__, "jfs, wr or bad_wr");
