@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "umdk/context.h"
+#include "umdk/handle.h"
 
 namespace urma::umdk {
 
@@ -54,8 +55,8 @@ Rights rights_of(uint32_t access);
 // Returns whether the range lies in a segment that this context has registered.
 inline bool is_own(const urma_sge_t& range, const Context& context) {
   if (range.tseg == nullptr) return range.len == 0;
-  const auto* const segment = static_cast<TargetSegment*>(range.tseg);
-  if (segment->handle != (reinterpret_cast<uintptr_t>(segment) ^ TargetSegment::kind)) return false;
+  const TargetSegment* const segment = find<TargetSegment>(range.tseg);
+  if (segment == nullptr) return false;
   const uint64_t offset = range.addr - segment->seg.ubva.va;
   return segment->urma_ctx == &context && segment->own.has_value() && offset <= segment->seg.len &&
          range.len <= segment->seg.len - offset;
