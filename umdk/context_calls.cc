@@ -162,7 +162,7 @@ urma_context_t* urma_create_context(urma_device_t* dev, uint32_t eid_index) {
     }
     auto opened =
         urma::open(device->strings[eid_index],
-                   {.limits = {.jetties = 64 * 1024, .peers = 4096, .segments = 1 << 16}});
+                   {.limits = {.jetties = max_jetties, .peers = 4096, .segments = 1 << 16}});
     if (!opened) {
       refuse("urma_create_context", opened.error());
       return null(EIO);

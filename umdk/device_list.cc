@@ -152,9 +152,10 @@ const urma_device_attr_t& attributes() {
     cap.feature.bs.oor = cap.feature.bs.non_pin = cap.feature.bs.selective_retrans = 1;
     cap.feature.bs.error_suspend = cap.feature.bs.outorder_comp = cap.feature.bs.ctp_en = 1;
     cap.feature.bs.muti_seg_per_token_id = 1;
-    cap.max_jfc = cap.max_jfs = cap.max_jfr = cap.max_jetty = 64 * 1024;
+    cap.max_jfc = cap.max_jfs = cap.max_jfr = cap.max_jetty = max_jetties;
     cap.max_jfc_depth = 64 * 1024;
-    cap.max_jfs_depth = cap.max_jfr_depth = 32 * 1024 - 1;
+    cap.max_jfr_depth = 32 * 1024 - 1;
+    cap.max_jfs_depth = 32 * 1024 - spare_berths;
     cap.max_jfs_inline_len = max_inline_bytes;
     cap.max_jfs_sge = cap.max_jfr_sge = max_buffers;
     cap.max_jfs_rsge = 2;

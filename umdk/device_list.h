@@ -11,6 +11,15 @@
 
 namespace urma::umdk {
 
+// How many Jetties, JFS and JFR a context can have. UMQ takes this for the bound of their numbers,
+// and those are any of 20 bits.
+inline constexpr uint32_t max_jetties = 1'000'000;
+
+// Berths of a queue beyond its depth, of which the last one takes only a signalled work. A peer
+// that replies answers up to 16 works later (see "Answers are delayed in a conversation" in the
+// architecture), but programs take the reply for the sign that their request has completed.
+inline constexpr uint32_t spare_berths = 24;
+
 // A device of the C API: a name, and a device string for each of its EIDs.
 struct Device : urma_device_t {
   static constexpr uint64_t kind = 0x6465'7669'6365;

@@ -61,13 +61,9 @@ Result<urma::Jfc*> Jfc::add_queue(uint32_t depth) {
   }
   const SpinLock::Held held(lock_, true);
   queues_.push_back(std::move(*made));
-  if (armed_) (void)queues_.back().arm(wake_);
-  return &queues_.back();
-}
-
-Result<urma::Jfc*> Jfc::queue(uint32_t entries, bool full) {
-  if (!full) return &queues_.back();
-  return add_queue(std::max(entries, jfc_cfg.depth));
+  newest_ = &queues_.back();
+  if (armed_) (void)newest_->arm(wake_);
+  return newest_;
 }
 
 // ---- records
@@ -122,15 +118,19 @@ bool Jfc::record(const Completion& from, urma_cr_t& to) {
 
 size_t Jfc::take(std::span<urma_cr_t> out) {
   size_t count = 0;
-  for (urma::Jfc& queue : queues_) {
+  for (size_t left = queues_.size(); left > 0 && count < out.size(); --left) {
+    urma::Jfc& queue = queues_.front();
+    // The next poll begins with another queue, so that a program which polls single records does
+    // not see those of one queue alone.
+    queues_.splice(queues_.end(), queues_, queues_.begin());
     for (;;) {
       const size_t wanted = std::min(at_a_time, out.size() - count);
-      const size_t taken = wanted > 0 ? queue.poll(std::span(taken_).first(wanted)) : 0;
+      const size_t taken = queue.poll(std::span(taken_).first(wanted));
       for (const Completion& one : std::span(taken_).first(taken)) {
         if (one.status == Status::closed || one.status == Status::forked) return count;
         if (record(one, out[count])) ++count;
       }
-      if (taken < wanted || wanted == 0) break;
+      if (taken < wanted || count == out.size()) break;
     }
   }
   while (count < out.size() && !appended_.empty()) {

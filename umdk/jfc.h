@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <list>
@@ -27,9 +28,15 @@ struct Jfc : urma_jfc_t {
   void deactivate();
   bool active() const { return urma_jfc_opt.is_actived; }
 
-  // Returns a queue with room for so many entries. `full`: the previous answer had no room, so a
-  // new one is made.
-  Result<urma::Jfc*> queue(uint32_t entries, bool full);
+  // Makes an object that completes here, by `make(queue)`, and returns what that returns. If the
+  // newest queue has no room, there is a further one with room for `entries`.
+  template <class Make>
+  auto with_room(uint32_t entries, Make&& make) {
+    auto made = make(newest_);
+    if (made || made.status() != Status::no_resources) return made;
+    const auto further = add_queue(std::max(entries, jfc_cfg.depth));
+    return further ? make(*further) : decltype(made)(further.error());
+  }
   // Count the queues that complete here.
   void hold() { users_.fetch_add(1); }
   void let_go() { users_.fetch_sub(1); }
@@ -59,7 +66,8 @@ struct Jfc : urma_jfc_t {
 
   SpinLock lock_;
   Jfce* events_ = nullptr;
-  std::list<urma::Jfc> queues_;     // the newest last
+  std::list<urma::Jfc> queues_;  // in the order in which they are polled
+  urma::Jfc* newest_ = nullptr;
   std::deque<urma_cr_t> appended_;  // records that belong to no work
   std::array<Known, known_peers> known_{};
   std::array<Completion, at_a_time> taken_{};  // here, because initialising it takes long

@@ -31,17 +31,12 @@ Result<void> Jfr::activate() {
   Jfc& jfc = *find<Jfc>(jfr_cfg.jfc);
   JfrOptions options{.receives = jfr_cfg.depth, .immediates_take_buffers = true, .token = token()};
   if (jfr_cfg.id != 0) options.id = JettyId(jfr_cfg.id);
-  for (const bool full : {false, true}) {
-    auto where = jfc.queue(2 * jfr_cfg.depth, full);
-    if (!where) return where.error();
-    options.completions = *where;
-    auto made = context().device.jfr(options);
-    if (made) {
-      queue.emplace(std::move(*made));
-      break;
-    }
-    if (full || made.status() != Status::no_resources) return made.error();
-  }
+  auto made = jfc.with_room(2 * jfr_cfg.depth, [&](urma::Jfc* where) {
+    options.completions = where;
+    return context().device.jfr(options);
+  });
+  if (!made) return made.error();
+  queue.emplace(std::move(*made));
   jfc.hold();
   jfr_id = context().id_of(queue->id());
   numbered_ = {.object = reinterpret_cast<uintptr_t>(static_cast<urma_jfr_t*>(this)),

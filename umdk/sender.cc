@@ -14,13 +14,14 @@
 namespace urma::umdk {
 namespace {
 
-// UMDK's time-outs are powers of two, from 4 us. Shorter ones than the library allows would end
-// works of processes that are merely not scheduled; longer ones are not allowed either.
+// The documented time-outs are powers of two, from 4 us. UMDK's driver knows four, for 8 exponents
+// each, and programs rely on them: UMQ asks for 2, which would be 16 us.
 Duration timeout_of(uint8_t exponent) {
+  constexpr std::array<Duration, 4> known = {std::chrono::milliseconds(128),
+                                             std::chrono::seconds(1), std::chrono::seconds(8),
+                                             std::chrono::seconds(64)};
   if (exponent == 0) return {};
-  const std::chrono::nanoseconds asked(uint64_t{4096} << std::min<uint8_t>(exponent, 31));
-  return std::clamp<Duration>(std::chrono::ceil<Duration>(asked), std::chrono::milliseconds(10),
-                              std::chrono::hours(1));
+  return known[std::min<size_t>(exponent / 8, known.size() - 1)];
 }
 
 Duration receiver_timeout_of(uint8_t retries) {
@@ -81,7 +82,7 @@ Result<void> Sender::activate() {
   const urma_jfs_cfg_t& jfs = options_.jfs;
   Jfc& jfc = *find<Jfc>(jfs.jfc);
   inline_bytes_ = jfs.max_inline_data > 0 ? jfs.max_inline_data : uint32_t{max_inline_bytes};
-  const uint32_t berths = jfs.depth + 1;  // the last one takes only a signalled work
+  const uint32_t berths = jfs.depth + spare_berths;
   JettyOptions options{.berths = berths,
                        .inline_bytes = inline_bytes_,
                        .operation_timeout = timeout_of(jfs.err_timeout),
@@ -97,17 +98,12 @@ Result<void> Sender::activate() {
     options.token = options_.receives->token();
   }
   if (options_.id != 0) options.id = JettyId(options_.id);
-  for (const bool full : {false, true}) {
-    auto where = jfc.queue(berths, full);
-    if (!where) return where.error();
-    options.completions = *where;
-    auto made = context_.device.jetty(options);
-    if (made) {
-      jetty_.emplace(std::move(*made));
-      break;
-    }
-    if (full || made.status() != Status::no_resources) return made.error();
-  }
+  auto made = jfc.with_room(berths, [&](urma::Jfc* where) {
+    options.completions = where;
+    return context_.device.jetty(options);
+  });
+  if (!made) return made.error();
+  jetty_.emplace(std::move(*made));
   fetching_ = std::vector<Fetching>(berths);
   jfc.hold();
   if (options_.receives != nullptr) options_.receives->hold();

@@ -8,7 +8,7 @@
 #include "tests/umdk/check.h"
 #include "tests/umdk/ends.h"
 
-enum { short_timeout = 13, bound_ms = 1000 };  // 34 ms
+enum { short_timeout = 7, bound_ms = 1000 };  // 128 ms
 
 static double now_ms(void) {
   struct timespec now;

@@ -299,6 +299,89 @@ static void chosen_numbers(struct end* end) {
   }
 }
 
+// UMQ refuses Jetties whose number is not below `max_jetty`, rounded up to 64 K, for a table.
+static void numbers_are_below_the_limit(struct end* end) {
+  enum { several = 64, step = 1 << 16 };
+  urma_device_attr_t attr;
+  CHECK(urma_query_device(end->ctx->dev, &attr) == URMA_SUCCESS);
+  const uint32_t limit = (attr.dev_cap.max_jetty + step - 1) / step * step;
+  urma_jetty_t* all[several];
+  urma_jfr_t* jfrs[several] = {NULL};
+  for (int i = 0; i < several; ++i) {
+    all[i] = open_jetty(end, 0, &jfrs[i]);
+    REQUIRE(all[i] != NULL);
+    CHECK(all[i]->jetty_id.id < limit && jfrs[i]->jfr_id.id < limit);
+  }
+  for (int i = 0; i < several; ++i) {
+    CHECK(urma_delete_jetty(all[i]) == URMA_SUCCESS && urma_delete_jfr(jfrs[i]) == URMA_SUCCESS);
+  }
+}
+
+// ---- short queues
+
+// A Jetty with a short queue and a JFC of its own.
+struct short_end {
+  struct end* end;
+  urma_jfc_t* jfc;
+  urma_jfr_t* jfr;
+  urma_jetty_t* jetty;
+};
+
+static struct short_end open_short(struct end* end) {
+  enum { depth = 4 };
+  struct short_end made = {.end = end};
+  urma_jfc_cfg_t completions = {.depth = 2 * depth};
+  made.jfc = urma_create_jfc(end->ctx, &completions);
+  urma_jfr_cfg_t receives = {
+      .depth = depth, .trans_mode = URMA_TM_RM, .max_sge = 1, .jfc = made.jfc};
+  made.jfr = urma_create_jfr(end->ctx, &receives);
+  urma_jetty_cfg_t cfg = {
+      .jfs_cfg = {.depth = depth, .trans_mode = URMA_TM_RM, .max_sge = 1, .jfc = made.jfc}};
+  cfg.flag.bs.share_jfr = URMA_SHARE_JFR;
+  cfg.shared.jfr = made.jfr;
+  made.jetty = urma_create_jetty(end->ctx, &cfg);
+  REQUIRE(made.jetty != NULL);
+  return made;
+}
+
+static void close_short(struct short_end* end) {
+  CHECK(urma_delete_jetty(end->jetty) == URMA_SUCCESS);
+  CHECK(urma_delete_jfr(end->jfr) == URMA_SUCCESS && urma_delete_jfc(end->jfc) == URMA_SUCCESS);
+}
+
+// Sends to the Jetty of the other one, and polls that until the message has arrived.
+static bool tell(struct short_end* from, struct short_end* to) {
+  urma_target_jetty_t target = {.id = to->jetty->jetty_id};
+  urma_sge_t data = here(from->end, 0, 8);
+  urma_sge_t into = here(to->end, 64, 8);
+  urma_jfs_wr_t wr = {.opcode = URMA_OPC_SEND, .tjetty = &target};
+  urma_jfr_wr_t receive = {.src = {&into, 1}};
+  urma_jfs_wr_t* bad = NULL;
+  urma_jfr_wr_t* bad_receive = NULL;
+  urma_cr_t record;
+  wr.flag.bs.complete_enable = 1;
+  wr.send.src = (urma_sg_t){&data, 1};
+  if (urma_post_jetty_recv_wr(to->jetty, &receive, &bad_receive) != URMA_SUCCESS) return false;
+  if (urma_post_jetty_send_wr(from->jetty, &wr, &bad) != URMA_SUCCESS) return false;
+  do {
+    if (collect(to->jfc, &record, 1) != 1 || record.status != URMA_CR_SUCCESS) return false;
+  } while (record.flag.bs.s_r == 0);
+  return true;
+}
+
+// A client of dlock has a queue of 4 works. It sends a request when the reply to the earlier one
+// has arrived, and takes that for a sign that the request has completed.
+static void requests_and_replies(struct ends* ends) {
+  enum { rounds = 300 };
+  struct short_end asks = open_short(&ends->a);
+  struct short_end answers = open_short(&ends->b);
+  int done = 0;
+  while (done < rounds && tell(&asks, &answers) && tell(&answers, &asks)) ++done;
+  CHECK(done == rounds);
+  close_short(&asks);
+  close_short(&answers);
+}
+
 // ---- bound Jetties
 
 static void bound(struct ends* ends) {
@@ -465,6 +548,8 @@ static void one_device(const char* device) {
   user_segment(&ends);
   well_known_jetty(&ends);
   chosen_numbers(&ends.a);
+  numbers_are_below_the_limit(&ends.a);
+  requests_and_replies(&ends);
   many_jetties(&ends);
   several_threads(&ends);
   largest_configuration(&ends.a);

@@ -559,7 +559,7 @@ typedef struct urma_jfs_cfg {
   uint8_t max_rsge;
   uint32_t max_inline_data;  // 0: what the device has at most
   uint8_t rnr_retry;         // 0 to 7; 7: without limit
-  uint8_t err_timeout;       // 4.096 us * 2^n, at least 10 ms; 0: 2 s
+  uint8_t err_timeout;       // 0: 2 s, 1 to 7: 128 ms, to 15: 1 s, to 23: 8 s, to 31: 64 s
   urma_jfc_t* jfc;
   uint64_t user_ctx;
 } urma_jfs_cfg_t;
