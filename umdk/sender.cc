@@ -15,19 +15,24 @@ namespace urma::umdk {
 namespace {
 
 // The documented time-outs are powers of two, from 4 us. UMDK's driver knows four, for 8 exponents
-// each, and programs rely on them: UMQ asks for 2, which would be 16 us.
+// each, and programs rely on them: UMQ and URPC ask for 2, which would be 16 us. Its shortest is
+// 128 ms; but here the target is a process, which a busy machine runs late.
 Duration timeout_of(uint8_t exponent) {
-  constexpr std::array<Duration, 4> known = {std::chrono::milliseconds(128),
-                                             std::chrono::seconds(1), std::chrono::seconds(8),
-                                             std::chrono::seconds(64)};
+  using std::chrono::seconds;
+  constexpr std::array<Duration, 4> known = {seconds(1), seconds(1), seconds(8), seconds(64)};
   if (exponent == 0) return {};
   return known[std::min<size_t>(exponent / 8, known.size() - 1)];
 }
 
-Duration receiver_timeout_of(uint8_t retries) {
+// Each retry waits as long as the receiver's JFR says. That is not known here, but programs choose
+// the same for the JFR of both ends: 2 us * 2^min_rnr_timer.
+Duration receiver_timeout_of(uint8_t retries, const Jfr* own) {
   constexpr uint8_t without_limit = 7;
-  constexpr Duration of_each = std::chrono::milliseconds(10);
-  return retries >= without_limit ? Duration::max() : of_each * retries;
+  constexpr Duration least = std::chrono::milliseconds(100);  // a busy machine runs receivers late
+  if (retries >= without_limit) return Duration::max();
+  if (own == nullptr) return least * retries;
+  const unsigned exponent = std::min<unsigned>(own->jfr_cfg.min_rnr_timer, 31);
+  return std::max<Duration>(least, std::chrono::microseconds(uint64_t{2} << exponent)) * retries;
 }
 
 ServiceMode mode_of(const urma_jfs_cfg_t& jfs) {
@@ -86,7 +91,7 @@ Result<void> Sender::activate() {
   JettyOptions options{.berths = berths,
                        .inline_bytes = inline_bytes_,
                        .operation_timeout = timeout_of(jfs.err_timeout),
-                       .receiver_timeout = receiver_timeout_of(jfs.rnr_retry),
+                       .receiver_timeout = receiver_timeout_of(jfs.rnr_retry, options_.receives),
                        .weight = std::min(jfs.priority + 1u, 16u),
                        .mode = mode_of(jfs),
                        .chain = jfs.trans_mode == URMA_TM_RC,

@@ -559,7 +559,7 @@ typedef struct urma_jfs_cfg {
   uint8_t max_rsge;
   uint32_t max_inline_data;  // 0: what the device has at most
   uint8_t rnr_retry;         // 0 to 7; 7: without limit
-  uint8_t err_timeout;       // 0: 2 s, 1 to 7: 128 ms, to 15: 1 s, to 23: 8 s, to 31: 64 s
+  uint8_t err_timeout;       // 0: 2 s, 1 to 15: 1 s, to 23: 8 s, to 31: 64 s
   urma_jfc_t* jfc;
   uint64_t user_ctx;
 } urma_jfs_cfg_t;
@@ -633,7 +633,7 @@ typedef struct urma_jfr_cfg {
   urma_jfr_flag_t flag;
   urma_transport_mode_t trans_mode;
   uint8_t max_sge;
-  uint8_t min_rnr_timer;
+  uint8_t min_rnr_timer;  // 2 us * 2^n: how long senders wait for each of their retries
   urma_jfc_t* jfc;
   urma_token_t token_value;
   uint64_t user_ctx;
