@@ -288,6 +288,9 @@ std::vector<std::string> near_variables(std::string_view name,
   return out;
 }
 
+// Variables that the C API of UMDK reads (docs/porting-from-umdk.md).
+constexpr std::string_view c_api_variables[] = {"URMA_DEVICES", "URMA_PING"};
+
 std::vector<std::string> unknown_variables(const char* const* environment) {
   std::vector<std::string> known = {file_variable};
   for (const Key& key : keys) known.emplace_back(key.variable);
@@ -297,8 +300,11 @@ std::vector<std::string> unknown_variables(const char* const* environment) {
     const std::string_view name = all.substr(0, all.find('='));
     if (!name.starts_with(variable_prefix) || name.starts_with("URMA_TEST_")) continue;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    out.push_back("the variable " + shown(name) + " has no effect" +
-                  guess(name, near_variables(name, known)));
+    const bool of_c_api = std::ranges::find(c_api_variables, name) != std::end(c_api_variables);
+    out.push_back(
+        "the variable " + shown(name) +
+        (of_c_api ? " has an effect only in programs of the C API of UMDK" : " has no effect") +
+        guess(name, near_variables(name, known)));
   }
   return out;
 }

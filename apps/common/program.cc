@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "apps/common/captures.h"
@@ -20,10 +21,17 @@ void print_failure(std::string_view program, std::string_view message) {
 
 // With a log, the library prints these warnings itself. Errors are reported by what uses the
 // settings.
-void warn_of_variables(std::string_view program) {
+void warn_of_variables(std::string_view program,
+                       std::initializer_list<std::string_view> variables) {
   const Result<Configuration> chosen = configuration();
   if (!chosen || chosen->settings.at(1).value != "off") return;
+  const auto reads = [&](std::string_view warning) {
+    return std::ranges::any_of(variables, [&](std::string_view variable) {
+      return warning.starts_with(fmt::format("the variable {} ", variable));
+    });
+  };
   for (const std::string& one : chosen->warnings) {
+    if (reads(one)) continue;
     print_error(fmt::format("{}: warning: {}", program, one));
   }
 }
@@ -32,11 +40,12 @@ void warn_of_variables(std::string_view program) {
 
 std::string library_version() { return URMA_VERSION; }
 
-int run_program(std::string_view program, const std::function<Exit()>& body) {
+int run_program(std::string_view program, const std::function<Exit()>& body,
+                std::initializer_list<std::string_view> variables) {
   prepare_output();
   Exit exit = Exit::error;
   try {
-    warn_of_variables(program);
+    warn_of_variables(program, variables);
     exit = exit_with_captures(body());
   } catch (const Answered&) {
     exit = Exit::ok;

@@ -61,7 +61,9 @@ TEST_CASE("unknown variables are said once each, with what may be meant") {
                               "URMA_COLOUR=red",  "URMA_CONFIG=x",     "URMA_LOG",      nullptr};
   const auto said = unknown_variables(some);
   REQUIRE(said.size() == 2);
-  CHECK(mentions(said[0], "URMA_DEVICES has no effect; perhaps URMA_DEVICE"));
+  CHECK(mentions(said[0],
+                 "URMA_DEVICES has an effect only in programs of the C API of UMDK; perhaps "
+                 "URMA_DEVICE is meant"));
   CHECK(mentions(said[1], "URMA_COLOUR has no effect"));
 }
 
