@@ -2,6 +2,7 @@
 #include "umdk/context.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include "umdk/handle.h"
@@ -61,8 +62,8 @@ Result<PeerId> Context::peer_at(const Place& place) {
   if (place.uasid == 0) {
     return Error{
         Status::invalid_argument,
-        "the uasid is 0, which names no process. Fix: pass on the whole jetty_id or ubva of "
-        "the owner"};
+        "the uasid is 0, which names no process except for the Jetty 5 of urma_ping. Fix: pass on "
+        "the whole jetty_id or ubva of the owner"};
   }
   Descriptor there;
   there.at = endpoint_of(place);
@@ -74,6 +75,30 @@ Result<PeerId> Context::peer_at(const Place& place) {
   auto imported = device.import(to_string(there));
   if (!imported) return imported.error();
   return imported->jetty.peer;
+}
+
+Result<RemoteJetty> Context::ping_jetty_at(const urma_eid_t& at) {
+  const Eid address = to_address(at);
+  const bool window = in_window(address);
+  if (window && std::memcmp(place_of(device.endpoint()).eid.raw, at.raw, sizeof at.raw) != 0) {
+    return Error{Status::peer_unreachable,
+                 "the EID is that of another window. Fix: open a device of that window"};
+  }
+  std::string host = to_string(address);
+  if (window) {
+    host = "localhost";
+  } else if (host.find(':') != host.npos) {
+    host = "[" + host + "]";
+  }
+  constexpr Duration limit = std::chrono::milliseconds(500);
+  auto found = device.import("urma://" + host + "/" + ping_name, limit);
+  if (found) return found->jetty;
+  const bool nobody =
+      found.status() == Status::not_found || found.status() == Status::peer_unreachable;
+  if (!nobody) return found.error();
+  return Error{found.status(),
+               "no process answers pings at the EID " + to_string(address) +
+                   ". Fix: run urma_ping --serve there, or a program with URMA_PING=1"};
 }
 
 // ---- events

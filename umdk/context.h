@@ -10,6 +10,7 @@
 
 #include "umdk/descriptor.h"
 #include "umdk/device_list.h"
+#include "umdk/echo.h"
 #include "umdk/place.h"
 
 namespace urma::umdk {
@@ -42,6 +43,9 @@ struct Context : urma_context_t {
 
   // Returns the peer at a place. Errors: those of Device::import.
   Result<PeerId> peer_at(const Place& place);
+  // Finds the process that answers pings at an EID. Blocks for up to 0.5 s. Errors: those of
+  // Device::import.
+  Result<RemoteJetty> ping_jetty_at(const urma_eid_t& at);
 
   // ---- References, which keep it open
   void hold() { ref.atomic_cnt.fetch_add(1); }
@@ -58,6 +62,7 @@ struct Context : urma_context_t {
   void keep(Segment&& pages);
 
   urma::Device device;
+  std::unique_ptr<Echo> echo;  // null unless this process answers pings
   uint64_t handle = 0;
 
  private:

@@ -167,7 +167,16 @@ urma_context_t* urma_create_context(urma_device_t* dev, uint32_t eid_index) {
       refuse("urma_create_context", opened.error());
       return null(EIO);
     }
-    return Pool<Context>::make(*device, eid_index, std::move(*opened));
+    auto* const context = Pool<Context>::make(*device, eid_index, std::move(*opened));
+    if (!Echo::wanted()) return context;
+    auto echo = Echo::start(context->device);
+    if (!echo) {
+      refuse("urma_create_context", echo.error());
+      Pool<Context>::destroy(context);
+      return null(EIO);
+    }
+    context->echo = std::move(*echo);
+    return context;
   });
 }
 

@@ -13,15 +13,30 @@ Target::Target(Context& context, const urma_target_jetty_t& described)
 
 Target::~Target() { context().let_go(); }
 
-Result<Target*> import_target(Context& context, const urma_target_jetty_t& described,
-                              const urma_token_t* token) {
+namespace {
+
+Result<RemoteJetty> find_target(Context& context, const urma_target_jetty_t& described,
+                                const urma_token_t* token) {
+  const bool by_eid = described.id.uasid == 0 && described.type == URMA_JETTY;
+  if (by_eid && described.id.id == number(ping_jetty)) {
+    return context.ping_jetty_at(described.id.eid);
+  }
   auto peer = context.peer_at(place_of(described.id));
   if (!peer) return peer.error();
-  auto* const target = Pool<Target>::make(context, described);
   const bool none = described.flag.bs.token_policy == URMA_TOKEN_NONE || token == nullptr;
-  target->remote = {
+  return RemoteJetty{
       .peer = *peer, .id = JettyId(described.id.id), .token = TokenValue(none ? 0 : token->token)};
-  target->tp.tpn = peer->index + 1;
+}
+
+}  // namespace
+
+Result<Target*> import_target(Context& context, const urma_target_jetty_t& described,
+                              const urma_token_t* token) {
+  const auto remote = find_target(context, described, token);
+  if (!remote) return remote.error();
+  auto* const target = Pool<Target>::make(context, described);
+  target->remote = *remote;
+  target->tp.tpn = remote->peer.index + 1;
   return target;
 }
 

@@ -40,6 +40,7 @@ LINES = (
     ("urma_sim --topology ", {"star", "leaf_spine"}, "I1"),
     ("urma_stat --wa", {"--watch"}, "--json"),
     ("urma_top --wa", {"--watch"}, "--user"),
+    ("urma_ping --in", {"--interval"}, "--size"),
     ("urma_switch --cc ", {"caqm_r", "none"}, "aimd"),
 )
 

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "umdk/echo.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+
+#include "umdk/log.h"
+#include "urma/core/endpoint.h"
+
+namespace urma::umdk {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr uint32_t slots = 64;
+constexpr size_t slot_bytes = 4096;  // the longest message of urma_ping
+constexpr int look_again_ms = 2000;
+
+// Signals of the process are for the threads of its program.
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignals(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+bool Echo::wanted() {
+  const char* const set = std::getenv("URMA_PING");
+  if (set == nullptr || *set == 0 || std::strcmp(set, "0") == 0) return false;
+  if (std::strcmp(set, "1") == 0) return true;
+  log(URMA_VLOG_LEVEL_WARNING, "urma_create_context",
+      "URMA_PING is \"%.40s\", so it has no effect. Fix: set it to 1 to answer urma_ping, or to 0",
+      set);
+  return false;
+}
+
+Result<std::unique_ptr<Echo>> Echo::start(urma::Device& device) {
+  auto jetty = device.jetty({.berths = 2 * slots,
+                             .receives = slots,
+                             .operation_timeout = 1s,
+                             .receiver_timeout = 1s,
+                             .id = ping_jetty,
+                             .token = TokenValue{0}});
+  if (!jetty) return jetty.error();
+  if (const auto arrivals = jetty->fd(); !arrivals) return arrivals.error();
+  std::unique_ptr<Echo> echo(new Echo(device, std::move(*jetty)));
+  if (!echo->stop_) {
+    return Error{Status::no_resources,
+                 "cannot make a descriptor for urma_ping. Fix: allow more (ulimit -n)"};
+  }
+  echo->be_found();
+  const NoSignals here;  // which the new thread inherits
+  try {
+    echo->thread_ = std::make_unique<std::thread>([&answers = *echo] { answers.run(); });
+  } catch (const std::system_error&) {
+    return Error{Status::no_resources,
+                 "cannot start a thread for urma_ping. Fix: allow more (ulimit -u)"};
+  }
+  return echo;
+}
+
+Echo::Echo(urma::Device& device, urma::Jetty jetty)
+    : device_(device),
+      jetty_(std::move(jetty)),
+      memory_(slots * slot_bytes),
+      stop_(OwnDescriptor::event()),
+      process_(getpid()) {
+  for (uint32_t slot = 0; slot < slots; ++slot) post(slot);
+}
+
+Echo::~Echo() {
+  if (thread_ == nullptr) return;
+  if (getpid() != process_) {  // a child of fork() has only one thread, and this is not it
+    (void)thread_.release();
+    return;
+  }
+  stop_.ring();
+  thread_->join();
+}
+
+void Echo::run() {
+  const auto arrivals = jetty_.fd();
+  for (;;) {
+    const Armed armed = poll_and_arm(jetty_, [&](const Completion& done) { handle(done); });
+    if (armed == Armed::ended || armed == Armed::no_descriptor) return;
+    pollfd ready[2] = {{stop_.number(), POLLIN, 0}, {*arrivals, POLLIN, 0}};
+    const int wait_ms = armed == Armed::not_empty ? 0 : found_ ? -1 : look_again_ms;
+    const int count = ::poll(ready, 2, wait_ms);
+    if (ready[0].revents != 0) return;
+    if (count == 0 && armed == Armed::yes) be_found();
+  }
+}
+
+void Echo::post(uint64_t slot) {
+  (void)jetty_.receive(std::span(memory_).subspan(slot * slot_bytes, slot_bytes), slot);
+}
+
+// The buffer of a message is also that of its answer, so it is posted again when that has left.
+void Echo::handle(const Completion& done) {
+  if (done.status == Status::closed || done.status == Status::forked) return;
+  if (done.operation != Operation::receive) return post(done.tag);
+  // Two of these Jetties would never end to answer each other.
+  const bool answers = done.ok() && done.from_jetty != ping_jetty && !done.written;
+  if (answers) {
+    const auto message = std::span(memory_).subspan(done.tag * slot_bytes, done.bytes);
+    const RemoteJetty from{.peer = done.from, .id = done.from_jetty, .token = TokenValue{0}};
+    Work answer = send(message, from).tag(done.tag);
+    if (done.with_immediate) answer.immediate(done.immediate);
+    if (jetty_.post(answer) == 1) return;
+  }
+  if (!done.written) post(done.tag);
+}
+
+void Echo::be_found() {
+  published_ = published_ || publish();
+  found_ = open_door() && published_;
+}
+
+// In a window each process has an address of its own, so several could publish the name there. One
+// that finds that it is not the only one withdraws its own.
+bool Echo::publish() {
+  const bool window = in_window(device_.endpoint().address);
+  const std::string here = std::string("urma://localhost/") + ping_name;
+  if (window && device_.import(here, 0s).status() != Status::not_found) return false;
+  if (!device_.publish(ping_name, jetty_, everyone())) return false;
+  if (!window || device_.import(here, 0s)) return true;
+  (void)device_.unpublish(ping_name);
+  return false;
+}
+
+// Returns whether names at this address can be asked for.
+bool Echo::open_door() {
+  const Endpoint at = device_.endpoint();
+  if (door_ || in_window(at.address) || at.port == ub_port) return true;
+  const std::string address = to_string(at.address);
+  const std::string text = at.is_ipv4() ? "udp:" + address : "udp:[" + address + "]";
+  auto opened =
+      open(text + ":" + std::to_string(ub_port),
+           {.limits = {.jetties = 16, .peers = 1024, .segments = 16}, .observable = false});
+  if (!opened) return false;
+  door_.emplace(std::move(*opened));
+  return true;
+}
+
+}  // namespace urma::umdk
