@@ -81,7 +81,12 @@ class Slab {
 
   template <class Function>
   void for_each(Function&& function) {
-    for (uint32_t i = 0; i < touched_; ++i) {
+    for_each_below(touched_, function);
+  }
+  // The same for the objects whose index is below `end`, of which there may be fewer.
+  template <class Function>
+  void for_each_below(uint32_t end, Function&& function) {
+    for (uint32_t i = 0; i < touched_ && i < end; ++i) {
       if (live(i)) function(*object(i));
     }
   }

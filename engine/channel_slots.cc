@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 
 #include "base/crc32.h"
@@ -14,8 +13,6 @@ namespace {
 
 using transport::ChannelView;
 
-constexpr uint32_t most_rows_of_any = 4096;
-constexpr uint32_t most_row_bytes = 4096;
 constexpr uint32_t least_row_bytes = 56;  // without values; bounds the memory that a page can cost
 
 struct SlotStart {
@@ -216,7 +213,7 @@ ObservedChannel channel_in(const Row& row, const ObservedDevice& device) {
 }  // namespace
 
 std::string ChannelSlots::format() {
-  return std::to_string(most_rows) + "\t" + std::to_string(sizeof(Row));
+  return SlotFormat{.rows = most_rows, .row_bytes = sizeof(Row)}.text();
 }
 
 size_t ChannelSlots::bytes() { return 2 * bytes_of(most_rows, sizeof(Row)); }
@@ -240,18 +237,12 @@ std::span<std::byte> ChannelSlots::fill(std::span<std::byte> slots, uint64_t rep
 }
 
 bool ChannelSlots::read_format(std::string_view text) {
-  const size_t tab = std::min(text.find('\t'), text.size());
-  const auto read = [](std::string_view part, uint32_t least, uint32_t most, uint32_t& out) {
-    const auto [end, failure] = std::from_chars(part.data(), part.data() + part.size(), out);
-    return failure == std::errc{} && end == part.data() + part.size() && out >= least &&
-           out <= most;
-  };
-  return read(text.substr(0, tab), 1, most_rows_of_any, rows_) &&
-         read(text.substr(std::min(tab + 1, text.size())), least_row_bytes, most_row_bytes,
-              row_bytes_);
+  return format_.read(text, least_row_bytes);
 }
 
-size_t ChannelSlots::slot_bytes() const { return rows_ == 0 ? 0 : bytes_of(rows_, row_bytes_); }
+size_t ChannelSlots::slot_bytes() const {
+  return format_.rows == 0 ? 0 : bytes_of(format_.rows, format_.row_bytes);
+}
 
 Result<ObservedChannels> ChannelSlots::parse(std::span<const std::byte> slots,
                                              const ObservedDevice& device) const {
@@ -260,8 +251,8 @@ Result<ObservedChannels> ChannelSlots::parse(std::span<const std::byte> slots,
   for (const size_t offset : {size_t{0}, slot_bytes()}) {
     SlotStart start;
     std::memcpy(&start, slots.data() + offset, sizeof start);
-    if (start.rows > rows_ || start.reports <= latest.reports) continue;
-    const auto slot = slots.subspan(offset, bytes_of(start.rows, row_bytes_));
+    if (start.rows > format_.rows || start.reports <= latest.reports) continue;
+    const auto slot = slots.subspan(offset, bytes_of(start.rows, format_.row_bytes));
     if (start.checksum != slot_checksum(slot)) continue;
     newest = slot;
     latest = start;
@@ -273,8 +264,8 @@ Result<ObservedChannels> ChannelSlots::parse(std::span<const std::byte> slots,
   for (uint32_t i = 0; i < latest.rows; ++i) {
     Row row;
     std::memset(static_cast<void*>(&row), 0xff, sizeof row);  // values that are missing
-    std::memcpy(static_cast<void*>(&row), newest.data() + bytes_of(i, row_bytes_),
-                std::min<size_t>(sizeof row, row_bytes_));
+    std::memcpy(static_cast<void*>(&row), newest.data() + bytes_of(i, format_.row_bytes),
+                std::min<size_t>(sizeof row, format_.row_bytes));
     out.shown.push_back(channel_in(row, device));
   }
   return out;

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "engine/slot_format.h"
 #include "transport/channel_view.h"
 #include "urma/core/observed.h"
 #include "urma/core/result.h"
@@ -41,8 +42,7 @@ class ChannelSlots {
  private:
   size_t slot_bytes() const;
 
-  uint32_t rows_ = 0;
-  uint32_t row_bytes_ = 0;
+  SlotFormat format_;
 };
 
 }  // namespace urma::engine

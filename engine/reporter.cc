@@ -56,6 +56,8 @@ bool Reporter::report(Engine& engine, Time machine) {
     page_->write(now.counts, machine, figures_of(now, engine.port()));
     page_->write_channels(std::span(views_).first(seen.views),
                           engine.transport().counts().channels - seen.channels);
+    view_objects(engine, objects_);
+    page_->write_objects(objects_);
   }
   return log_ == nullptr || log_->offer(now);
 }

@@ -45,6 +45,7 @@ class Reporter {
   std::optional<StatsFile> page_;
   std::unique_ptr<Log> log_;
   std::array<transport::ChannelView, ChannelSlots::most_rows> views_;  // within `report` only
+  ObjectViews objects_;                                                // within `report` only
 };
 
 }  // namespace urma::engine

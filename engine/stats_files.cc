@@ -90,6 +90,16 @@ void StatsFile::write_channels(std::span<const transport::ChannelView> rows, uin
   write(page_.next_channels(rows, more));
 }
 
+void StatsFile::write_objects(const ObjectViews& objects) {
+  if (std::ranges::equal(objects.shown(), written_.shown()) &&
+      objects.more_jetties == written_.more_jetties &&
+      objects.more_segments == written_.more_segments && objects.more_jfcs == written_.more_jfcs) {
+    return;
+  }
+  written_ = objects;
+  write(page_.next_objects(objects));
+}
+
 void StatsFile::write(const StatsPage::Write& next) {
   // A limit that was set after the file was made (ulimit -f) applies to writes beyond it.
   if (!file_may_have(next.offset + next.bytes.size())) return;

@@ -21,6 +21,8 @@ class StatsFile {
   void write(const Statistics& statistics, Time moment, std::span<const uint64_t> more = {});
   // The same for the channels; `more`: those without a row.
   void write_channels(std::span<const transport::ChannelView> rows, uint32_t more);
+  // The same for the objects, if they are not those that were written last.
+  void write_objects(const ObjectViews& objects);
   // For a forked child: closes the file without removing it.
   void abandon() { file_.abandon(); }
 
@@ -29,6 +31,7 @@ class StatsFile {
 
   HeldFile file_;
   StatsPage page_;
+  ObjectViews written_;
 };
 
 // The pages of this user's devices: one locked file for each (HeldFile), in a directory of the

@@ -78,6 +78,7 @@ std::string text_of(const ObservedDevice& facts) {
   line("congestion_used", facts.congestion_used);
   line("congestion_why", facts.congestion_why);
   out += "channels\t" + ChannelSlots::format() + "\n";
+  out += "objects\t" + ObjectSlots::format() + "\n";
   const auto metric_line = [&](std::initializer_list<std::string_view> parts) {
     out += "metric";
     for (const std::string_view part : parts) out.append(1, '\t').append(printable(part));
@@ -106,8 +107,14 @@ bool read_number(std::string_view text, Number& out) {
   return failure == std::errc{} && end == text.data() + text.size();
 }
 
+// The slots behind the values, as the text describes them.
+struct Slots {
+  ChannelSlots channels;
+  ObjectSlots objects;
+};
+
 // Returns false if the line is malformed. Skips keys that a later version has added.
-bool read_line(std::string_view line, ObservedDevice& out, ChannelSlots& channels) {
+bool read_line(std::string_view line, ObservedDevice& out, Slots& slots) {
   const std::string_view key = cut(line, '\t');
   if (key == "metric") {
     ObservedMetric metric;
@@ -120,7 +127,8 @@ bool read_line(std::string_view line, ObservedDevice& out, ChannelSlots& channel
   }
   if (key == "pid") return read_number(line, out.pid);
   if (key == "process_started") return read_number(line, out.process_started);
-  if (key == "channels") return channels.read_format(line);
+  if (key == "channels") return slots.channels.read_format(line);
+  if (key == "objects") return slots.objects.read_format(line);
   if (key == "opened") return read_number(line, out.opened);
   const std::pair<std::string_view, std::string*> texts[] = {
       {"process", &out.process},
@@ -146,14 +154,31 @@ bool names_one_twice(const ObservedDevice& device) {
   return std::adjacent_find(names.begin(), names.end()) != names.end();
 }
 
-bool read_text(std::string_view text, ObservedDevice& out, ChannelSlots& channels) {
+bool read_text(std::string_view text, ObservedDevice& out, Slots& slots) {
   for (const char c : text) {
     if ((c < ' ' || c > '~') && c != '\t' && c != '\n') return false;
   }
   while (!text.empty()) {
-    if (!read_line(cut(text, '\n'), out, channels)) return false;
+    if (!read_line(cut(text, '\n'), out, slots)) return false;
   }
   return true;
+}
+
+// Reads the channels and the objects, which begin at `behind`. Errors: would_block.
+Result<void> read_slots(const Slots& slots, std::span<const std::byte> behind,
+                        ObservedDevice& out) {
+  if (slots.channels.total_bytes() > 0) {
+    auto seen = slots.channels.parse(behind.first(slots.channels.total_bytes()), out);
+    if (!seen) return seen.error();
+    out.channels = std::move(*seen);
+    behind = behind.subspan(slots.channels.total_bytes());
+  }
+  if (slots.objects.total_bytes() > 0) {
+    auto seen = slots.objects.parse(behind.first(slots.objects.total_bytes()));
+    if (!seen) return seen.error();
+    out.objects = std::move(*seen);
+  }
+  return {};
 }
 
 Error damaged() {
@@ -180,12 +205,14 @@ StatsPage::StatsPage(const ObservedDevice& facts) : own_metrics_(facts.metrics.s
   header.checksum = checksum_of(header, text_bytes);
   slots_at_ = sizeof header + text.size();
   channels_at_ = slots_at_ + 2 * slot_bytes(header.metrics);
-  bytes_.resize(channels_at_ + ChannelSlots::bytes());
+  objects_at_ = channels_at_ + ChannelSlots::bytes();
+  bytes_.resize(objects_at_ + ObjectSlots::bytes());
   URMA_ASSERT(bytes_.size() <= most_bytes, "each of its texts has at most 1000 bytes");
   std::memcpy(bytes_.data(), &header, sizeof header);
   std::memcpy(bytes_.data() + sizeof header, text.data(), text.size());
   next({}, {});
   next_channels({}, 0);
+  next_objects(ObjectViews{});
 }
 
 StatsPage::Write StatsPage::next(const Statistics& statistics, Time moment,
@@ -215,6 +242,12 @@ StatsPage::Write StatsPage::next_channels(std::span<const transport::ChannelView
   return {slot, static_cast<size_t>(slot.data() - bytes_.data())};
 }
 
+StatsPage::Write StatsPage::next_objects(const ObjectViews& objects) {
+  const auto slots = std::span(bytes_).subspan(objects_at_);
+  const auto slot = ObjectSlots::fill(slots, ++object_reports_, objects);
+  return {slot, static_cast<size_t>(slot.data() - bytes_.data())};
+}
+
 Result<ObservedDevice> StatsPage::parse(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(Header) || load<uint64_t>(bytes, 0) != magic) {
     return Error{Status::invalid_argument,
@@ -234,9 +267,9 @@ Result<ObservedDevice> StatsPage::parse(std::span<const std::byte> bytes) {
   }
   const auto text = bytes.subspan(sizeof header, header.text_bytes);
   ObservedDevice out;
-  ChannelSlots channels;
+  Slots slots;
   if (checksum_of(header, text) != header.checksum ||
-      !read_text({reinterpret_cast<const char*>(text.data()), text.size()}, out, channels) ||
+      !read_text({reinterpret_cast<const char*>(text.data()), text.size()}, out, slots) ||
       out.metrics.size() != header.metrics) {
     return damaged();
   }
@@ -244,7 +277,10 @@ Result<ObservedDevice> StatsPage::parse(std::span<const std::byte> bytes) {
     return Error{Status::invalid_argument,
                  "names a counter twice, so this library did not write it. Fix: remove it"};
   }
-  if (bytes.size() - slots_at - 2 * size < channels.total_bytes()) return truncated();
+  const auto behind = bytes.subspan(slots_at + 2 * size);
+  if (behind.size() < slots.channels.total_bytes() + slots.objects.total_bytes()) {
+    return truncated();
+  }
   std::span<const std::byte> newest;
   for (const size_t offset : {slots_at, slots_at + size}) {
     const auto slot = bytes.subspan(offset, size);
@@ -260,10 +296,7 @@ Result<ObservedDevice> StatsPage::parse(std::span<const std::byte> bytes) {
   for (size_t i = 0; i < out.metrics.size(); ++i) {
     out.metrics[i].value = load<uint64_t>(newest, sizeof(SlotHead) + i * sizeof(uint64_t));
   }
-  if (channels.total_bytes() == 0) return out;
-  auto seen = channels.parse(bytes.subspan(slots_at + 2 * size, channels.total_bytes()), out);
-  if (!seen) return seen.error();
-  out.channels = std::move(*seen);
+  if (auto read = read_slots(slots, behind, out); !read) return read.error();
   return out;
 }
 

@@ -113,6 +113,11 @@ class Jetties {
   void for_each(Function&& function) {
     slab_.for_each(function);
   }
+  // The same for the Jetties whose index is below `end`.
+  template <class Function>
+  void for_each_below(uint32_t end, Function&& function) {
+    slab_.for_each_below(end, function);
+  }
 
   // Pushes a completion of this Jetty. `lease` is a berth or receive slot of this Jetty, which the
   // application gets back when the completion is polled.

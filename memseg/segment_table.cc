@@ -75,11 +75,11 @@ SegmentTable::Added SegmentTable::join(Handle other, const Segment& segment, Mad
   if (beside == nullptr) return Added::gone;
   const TokenId id = beside->id;
   Name& name = names_[number(id)];
-  if (overlaps(root_of(name), segment)) return Added::overlaps;
+  if (overlaps(name.root(), segment)) return Added::overlaps;
   Node* const node = nodes_.create(Node{.segment = segment, .id = id});
   if (node == nullptr) return Added::full;
-  const Halves halves = split(root_of(name), segment.address);
-  set_root(name, merge(merge(halves.low, nodes_.index_of(node)), halves.high));
+  const Halves halves = split(name.root(), segment.address);
+  name.set_root(merge(merge(halves.low, nodes_.index_of(node)), halves.high));
   out = made(*node);
   return Added::added;
 }
@@ -89,7 +89,7 @@ uint32_t SegmentTable::withdraw(Handle segment, bool all) {
   if (node == nullptr) return none;
   const TokenId id = node->id;
   Name& name = names_[number(id)];
-  uint32_t withdrawn = root_of(name);
+  uint32_t withdrawn = name.root();
   uint32_t left = none;
   if (!all) {
     // Only this segment begins at its address, because segments of one TokenID do not overlap.
@@ -101,7 +101,7 @@ uint32_t SegmentTable::withdraw(Handle segment, bool all) {
   if (left == none) {
     free_id(id);
   } else {
-    set_root(name, left);
+    name.set_root(left);
   }
   for_each_node(withdrawn, [](Node& one) { one.withdrawn = true; });
   return withdrawn;
@@ -156,7 +156,7 @@ SegmentTable::Token SegmentTable::token(Handle segment) {
 
 uint32_t SegmentTable::root(Handle segment) {
   const Node* const node = live(segment);
-  return node == nullptr ? none : root_of(names_[number(node->id)]);
+  return node == nullptr ? none : names_[number(node->id)].root();
 }
 
 // ---- the tree of a TokenID: a treap, in which the rank of a node is a hash of its index

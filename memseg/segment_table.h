@@ -110,7 +110,7 @@ class SegmentTable {
     if (number(id) >= id_limit) return {};
     const Name& name = names_[number(id)];
     if (!opens(name, token)) return {};
-    const Segment* const segment = find(root_of(name), address);
+    const Segment* const segment = find(name.root(), address);
     if (segment == nullptr || !has(segment->rights, wanted)) return {};
     if (!within(segment->address, segment->bytes, address, bytes)) return {};
     return {segment->base + (address - segment->address), segment->guarded};
@@ -119,7 +119,7 @@ class SegmentTable {
   // Returns the segment of this TokenID that contains the address, or null.
   const Segment* segment_of(TokenId id, uint64_t address) const {
     if (number(id) >= id_limit) return nullptr;
-    const Segment* const segment = find(root_of(names_[number(id)]), address);
+    const Segment* const segment = find(names_[number(id)].root(), address);
     const bool inside = segment != nullptr && within(segment->address, segment->bytes, address, 1);
     return inside ? segment : nullptr;
   }
@@ -150,19 +150,30 @@ class SegmentTable {
   }
 
   uint32_t size() const { return nodes_.size(); }
+  // Calls function(segment, its TokenID) for the segments in the first `end` places of the table,
+  // for statistics.
+  template <class Function>
+  void for_each_below(uint32_t end, Function&& function) {
+    nodes_.for_each_below(end, [&](const Node& node) {
+      if (!node.withdrawn) function(node.segment, node.id);
+    });
+  }
 
  private:
+  static constexpr uint32_t unchecked_flag = 1u << 31;  // in `tree`: it needs no token
+  static constexpr uint32_t chosen_flag = 1u << 30;     // in `tree`: its owner chose the token
+  static constexpr uint32_t flags = unchecked_flag | chosen_flag;
+
   // The state of one TokenID. Its generation is kept when it is free.
   struct Name {
     TokenValue values[2];  // the newer one first
     uint32_t generation;   // how many values it has had
     uint32_t tree;         // root of its tree + 1; 0 if it is free
+
+    uint32_t root() const { return (tree & ~flags) - 1; }
+    void set_root(uint32_t root) { tree = (tree & flags) | (root + 1); }
   };
   static_assert(sizeof(Name) == 16);
-  static constexpr uint32_t unchecked_flag = 1u << 31;  // in `tree`: it needs no token
-  static constexpr uint32_t chosen_flag = 1u << 30;     // in `tree`: its owner chose the token
-  static constexpr uint32_t flags = unchecked_flag | chosen_flag;
-  static uint32_t root_of(const Name& name) { return (name.tree & ~flags) - 1; }
 
   struct alignas(64) Node {
     Segment segment;
@@ -199,7 +210,6 @@ class SegmentTable {
   void draw_value(TokenId id);
   Node* live(Handle segment);
   Made made(const Node& node);
-  static void set_root(Name& name, uint32_t root) { name.tree = (name.tree & flags) | (root + 1); }
   template <class Function>
   void for_each_node(uint32_t root, Function&& function) {
     if (root == none) return;

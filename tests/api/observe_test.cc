@@ -82,6 +82,65 @@ std::optional<ObservedDevice> page_of(const Device& device) {
   return std::nullopt;
 }
 
+TEST_CASE("other processes see the Jetties, queues and segments of a device") {
+  for (const std::string_view driver : media) {
+    const Medium medium(driver);
+    INFO(driver);
+    Device device = open(medium.text()).value();
+    Jfc jfc = device.jfc(256).value();
+    Jfr jfr = device.jfr({.receives = 16, .completions = &jfc}).value();
+    Jetty shares =
+        device.jetty({.berths = 32, .weight = 3, .completions = &jfc, .receives_from = &jfr})
+            .value();
+    Jetty sends = device.jetty({.berths = 8}).value();
+    Segment segment = device.allocate(5000, Rights::read).value();
+    CHECK(comes_to([&](const ObservedDevice& seen) {
+      return seen.objects && seen.objects->jetties.size() == 3 && !seen.objects->segments.empty();
+    }));
+    ObservedObjects seen = seen_here().at(0).objects.value();
+    const auto find = [&](JettyId id) {
+      return *std::ranges::find(seen.jetties, number(id), &ObservedJetty::id);
+    };
+    CHECK(find(jfr.id()).kind == "jfr");
+    CHECK(find(jfr.id()).receives == 16);
+    CHECK(find(shares.id()).kind == "jetty");
+    CHECK(find(shares.id()).jfr == number(jfr.id()));
+    CHECK(find(shares.id()).jfc == find(jfr.id()).jfc);
+    CHECK(find(shares.id()).receives_jfc == find(jfr.id()).jfc);
+    CHECK((find(shares.id()).sends == 32 && find(shares.id()).weight == 3));
+    CHECK(find(sends.id()).kind == "jfs");
+    CHECK(find(sends.id()).jfc != find(jfr.id()).jfc);
+    CHECK(seen.jfcs.size() == 2);
+    CHECK(seen.segments[0].bytes == 5000);
+    CHECK(seen.segments[0].token_id == number(segment.local().token_id));
+    CHECK(seen.segments[0].rights == Rights::read);
+    CHECK((seen.more_jetties == 0 && seen.more_segments == 0 && !seen.more_jfcs));
+
+    REQUIRE(sends.flush());
+    CHECK(comes_to([&](const ObservedDevice& now) {
+      seen = now.objects.value();
+      return find(sends.id()).state == "error";
+    }));
+    REQUIRE(segment.unregister());
+    CHECK(comes_to([](const ObservedDevice& now) { return now.objects->segments.empty(); }));
+  }
+}
+
+TEST_CASE("a page says how many Jetties and segments it has no room for") {
+  Device device = open("udp:").value();
+  std::vector<Jetty> jetties;
+  std::vector<Segment> segments;
+  for (int i = 0; i < 60; ++i) {
+    jetties.push_back(device.jetty({.berths = 2}).value());
+    segments.push_back(device.allocate(64).value());
+  }
+  CHECK(comes_to([](const ObservedDevice& seen) {
+    return seen.objects && seen.objects->jetties.size() == 48 &&
+           seen.objects->segments.size() == 32 && seen.objects->more_jetties == 12 &&
+           seen.objects->more_segments == 28 && seen.objects->more_jfcs;
+  }));
+}
+
 // Two devices, between which works run. Returns the channels of the first one's page.
 std::vector<ObservedChannel> channels_between(Side& from, const Side& to) {
   const auto import = from.device.import(to.line()).value();

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "urma/core/rights.h"
 #include "urma/core/time.h"
 
 namespace urma {
@@ -57,6 +58,46 @@ struct ObservedChannels {
   uint64_t more = 0;                   // channels beyond the 64 rows of a page
 };
 
+// A Jetty of an observed device, a JFS (a queue of works alone) or a JFR (a receive queue that
+// Jetties share). Not those of the library itself.
+struct ObservedJetty {
+  std::string kind;                      // "jetty", "jfs" or "jfr"
+  uint32_t id = 0;                       // its number on the device
+  std::string state;                     // "ready", "suspended" or "error"
+  uint32_t sends = 0;                    // how many works may be outstanding
+  uint32_t receives = 0;                 // how many receives it may have of its own
+  uint32_t jfc = 0;                      // the queue in which its works, or a JFR's arrivals, end
+  std::optional<uint32_t> receives_jfc;  // the queue in which arrivals at a Jetty end
+  std::optional<uint32_t> jfr;           // the JFR whose receives a Jetty uses
+  uint32_t weight = 0;                   // its share among the Jetties that send to one peer
+  bool unreliable = false;               // it sends datagrams
+  uint32_t outstanding = 0;              // works
+};
+
+// A completion queue of an observed device. Its number is the one by which ObservedJetty names it.
+struct ObservedJfc {
+  uint32_t number = 0;  // of this device's page
+  uint32_t depth = 0;   // entries
+};
+
+// A registered segment of an observed device.
+struct ObservedSegment {
+  uint32_t token_id = 0;               // which several segments may share
+  uint64_t address = 0;                // as peers name it
+  uint64_t bytes = 0;                  // its size
+  Rights rights = Rights::local_only;  // of peers
+};
+
+// The objects of an observed device. Tokens are not shown.
+struct ObservedObjects {
+  std::vector<ObservedJetty> jetties;     // at most 48
+  std::vector<ObservedJfc> jfcs;          // at most 16: those of these Jetties
+  std::vector<ObservedSegment> segments;  // at most 32
+  uint64_t more_jetties = 0;              // those that are not shown
+  bool more_jfcs = false;                 // there are others
+  uint64_t more_segments = 0;             // those that are not shown
+};
+
 // An open device of any process of this user, or of another one (observe_all_devices). Texts
 // contain only printable ASCII, whatever that process wrote.
 struct ObservedDevice {
@@ -78,6 +119,8 @@ struct ObservedDevice {
 
   // Nothing if the version of that process does not report them.
   std::optional<ObservedChannels> channels;
+  // The same for its objects.
+  std::optional<ObservedObjects> objects;
 
   // Returns the value of a metric, or null if the version of that process does not have this
   // metric.

@@ -174,7 +174,8 @@ TEST_CASE("a page with any wrong bytes shows values as they were written, or an 
     const bool one_of_them = of_moment(*page, 1) || of_moment(*page, 2);
     REQUIRE(one_of_them);
   };
-  const size_t unused = engine::ChannelSlots::bytes() - 64;  // rows of channels
+  // Rows of channels and objects.
+  const size_t unused = engine::ChannelSlots::bytes() + engine::ObjectSlots::bytes() - 64;
   for (size_t bit = 0; bit < (file.bytes.size() - unused) * 8; ++bit) {
     Bytes bytes = file.bytes;
     bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
@@ -224,8 +225,12 @@ TEST_CASE("a page of another version is shown as that version explains it") {
   CHECK(unknown_fact.eid.empty());
   CHECK(unknown_fact.endpoint == "127.0.0.1:4792");
 
+  const Bytes before_objects = with_text(file.bytes, "objects\t", "unknown\t");
+  const ObservedDevice without_objects = StatsPage::parse(before_objects).value();
+  CHECK_FALSE(without_objects.objects);
+  CHECK(without_objects.channels);
   const ObservedDevice without_channels =
-      StatsPage::parse(with_text(file.bytes, "channels\t", "unknowns\t")).value();
+      StatsPage::parse(with_text(before_objects, "channels\t", "unknowns\t")).value();
   CHECK_FALSE(without_channels.channels);
   CHECK(*without_channels.find("works") == numbers(1).works);
 
@@ -243,7 +248,8 @@ TEST_CASE("a page with an invalid text is damaged, even if its checksum is right
        {std::pair("pid\t4711", "pid\t47x1"), std::pair("pid\t4711", "pid\t    "),
         std::pair("metric\tworks\tworks", "mettic\tworks\tworks"),
         std::pair("metric\tworks\t", "metric\t\t\t\t\t\t\t"), std::pair("eid\t1", "eid\t\x1b"),
-        std::pair("channels\t64", "channels\t6x"), std::pair("channels\t64", "channels\t00")}) {
+        std::pair("channels\t64", "channels\t6x"), std::pair("channels\t64", "channels\t00"),
+        std::pair("objects\t96", "objects\t9x"), std::pair("objects\t96", "objects\t00")}) {
     INFO(new_one);
     CHECK(StatsPage::parse(with_text(file.bytes, old_one, new_one)).status() == Status::io_error);
   }
