@@ -40,6 +40,8 @@ LINES = (
     ("urma_sim --topology ", {"star", "leaf_spine"}, "I1"),
     ("urma_stat --wa", {"--watch"}, "--json"),
     ("urma_top --wa", {"--watch"}, "--user"),
+    ("urma_admin ", {"show"}, "--json"),
+    ("urma_admin show --wh", {"--whole"}, "--json"),
     ("urma_ping --in", {"--interval"}, "--size"),
     ("urma_switch --cc ", {"caqm_r", "none"}, "aimd"),
 )

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/urma_admin/options.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "apps/common/command_line.h"
+#include "apps/common/near_names.h"
+
+namespace urma::apps::admin {
+namespace {
+
+using Words = std::span<const std::string>;
+
+constexpr std::array<std::pair<std::string_view, Resource>, 7> resources = {
+    {{"jfc", Resource::jfc},
+     {"jfs", Resource::jfs},
+     {"jfr", Resource::jfr},
+     {"jetty", Resource::jetty},
+     {"seg", Resource::seg},
+     {"tp", Resource::tp},
+     {"stats", Resource::stats}}};
+
+// Words of UMDK's urma_admin for things that liburma does not have.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> absent = {
+    {{"jetty_group",
+      "the pages of processes do not show groups of Jetties. Fix: show their "
+      "Jetties, with urma_admin show dev DEV jetty"},
+     {"rc",
+      "a connection is a Jetty that is bound, over the channel of its peer. Fix: show the "
+      "channels, with urma_admin show dev DEV tp"},
+     {"tpreuse",
+      "a channel is made anew when it is needed. Fix: show the channels, with "
+      "urma_admin show dev DEV tp"},
+     {"topo",
+      "liburma knows no topology. Fix: show the channels, with urma_admin show dev DEV "
+      "tp"}}};
+
+// Returns what is wrong with a word, as a sentence that needs a fix.
+std::string wrong_word(std::string_view word, const std::vector<std::string>& valid) {
+  const std::string near = near_names(word.substr(0, 60), valid);
+  return fmt::format("\"{}\" is not a word of urma_admin{}", word.substr(0, 60),
+                     near.empty() ? "" : "; perhaps " + near + " is meant");
+}
+
+[[noreturn]] void refuse_absent(std::string_view word) {
+  for (const auto& [name, why] : absent) {
+    if (name == word) throw Failure(Exit::error, fmt::format("{}: {}", name, why));
+  }
+  std::vector<std::string> valid;
+  for (const auto& [name, resource] : resources) valid.emplace_back(name);
+  usage(
+      fmt::format("{}. Fix: give jfc, jfs, jfr, jetty, seg, tp or stats", wrong_word(word, valid)));
+}
+
+Resource read_resource(std::string_view word) {
+  for (const auto& [name, resource] : resources) {
+    if (name == word) return resource;
+  }
+  refuse_absent(word);
+}
+
+// The words behind "show dev".
+void read_device(Words words, Options& options) {
+  if (words.empty()) usage("missing device. Fix: urma_admin show lists the devices");
+  options.device = words[0];
+  if (words.size() > 1) options.resource = read_resource(words[1]);
+  if (words.size() > 2) {
+    const WholeNumber number{.most = UINT32_MAX};
+    options.id = number.read(words[2]);
+    if (!options.id) {
+      usage(
+          fmt::format("{}: \"{}\" is invalid. Fix: give a whole number, as urma_admin show dev "
+                      "{} {} prints it",
+                      words[1], words[2], words[0], words[1]));
+    }
+  }
+  if (words.size() > 3)
+    usage(fmt::format("\"{}\" is one word too many. Fix: leave it out", words[3]));
+}
+
+void read_words(Words words, Options& options) {
+  if (words.empty() || words[0] != "show") {
+    usage(fmt::format("{}. Fix: urma_admin show",
+                      words.empty() ? "missing command" : wrong_word(words[0], {"show"})));
+  }
+  if (words.size() == 1) return;
+  if (words[1] == "dev") return read_device(words.subspan(2), options);
+  if (words[1] == "topo") refuse_absent("topo");
+  usage(fmt::format("{}. Fix: urma_admin show dev DEV", wrong_word(words[1], {"dev", "topo"})));
+}
+
+}  // namespace
+
+Options parse_options(int count, char** arguments) {
+  Options options;
+  std::vector<std::string> words;
+  std::string device;
+  bool brief = false;
+  bool all = false;
+  CommandLine line("urma_admin", help);
+  line.words(words);
+  line.offer("words", {"show"});
+  line.text("-d,--dev", device);
+  line.flag("--brief", brief);
+  line.flag("--all", all);
+  line.flag("-w,--whole", options.whole);
+  line.flag("--json", options.json);
+  const CommandLine::Asked asked = line.parse(count, arguments);
+  options.mode = asked == CommandLine::Asked::help      ? Options::Mode::help
+                 : asked == CommandLine::Asked::version ? Options::Mode::version
+                                                        : Options::Mode::show;
+  line.exclude({"--brief", "--all"});
+  line.exclude({"--brief", "--whole"});
+  if (options.mode != Options::Mode::show) return options;
+  read_words(words, options);
+  if (line.given("--dev")) {
+    if (!options.device.empty()) usage("the device is given twice. Fix: leave out --dev");
+    options.device = device;
+  }
+  return options;
+}
+
+std::string help() {
+  return R"(urma_admin - shows the devices of the C API of UMDK, and what processes have there
+
+  urma_admin show                     the devices and their EIDs
+  urma_admin show --whole --dev cxl0  what a device can do, too
+  urma_admin show dev cxl0 jetty      the numbers of the Jetties that processes have there
+  urma_admin show dev cxl0 jetty 1027 one of them
+  urma_admin show dev udp_lo tp       the channels
+  urma_admin show dev udp_lo stats    how many packets each process has sent, and so on
+  urma_admin show --json              all of it, for programs
+
+  show dev DEV RESOURCE [ID]   jfc, jfs, jfr, jetty, seg (by its TokenID), tp, stats (by the
+                               process)
+  -d, --dev DEV                only this device
+  --brief, --all               as in UMDK, for devices that consist of several: there are none
+  -w, --whole                  also what the devices can do
+  --json                       output for programs: each device, its processes, and all that their
+                               pages show
+  --version
+
+The devices are those of this user's programs (URMA_DEVICES). The processes are those of this user,
+or for root of all users, whose device has the EID, in C++ or C. A page shows 48 Jetties, JFSs and
+JFRs, 16 JFCs, 32 segments and 64 channels of a device, and tells how many more there are.
+
+Exit codes: 0 ok   1 error, no such device or resource   2 usage
+)";
+}
+
+}  // namespace urma::apps::admin

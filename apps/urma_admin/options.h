@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace urma::apps::admin {
+
+// A kind of objects that processes have on a device.
+enum class Resource : uint8_t { jfc, jfs, jfr, jetty, seg, tp, stats };
+
+struct Options {
+  enum class Mode : uint8_t { show, help, version };
+
+  Mode mode = Mode::show;
+  std::string device;                // empty: all
+  std::optional<Resource> resource;  // without it the devices themselves are shown
+  std::optional<uint64_t> id;        // of one resource; of `stats`: a process
+  bool whole = false;                // also what the devices can do
+  bool json = false;
+};
+
+// Reads the command line, or throws a Failure with Exit::usage.
+Options parse_options(int count, char** arguments);
+
+std::string help();
+
+}  // namespace urma::apps::admin
