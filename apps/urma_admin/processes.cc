@@ -16,21 +16,23 @@ namespace {
 // An address in a window ends with the slot; the EID of the window is that of its first slot.
 constexpr size_t slot_at = sizeof window_prefix + 8;
 
-void set_place(Opened& opened) {
-  const auto at = parse_endpoint(opened.page.endpoint);
-  if (!at) return;
-  std::memcpy(opened.eid.raw, at->address.bytes.data(), sizeof opened.eid.raw);
-  opened.uasid = at->port;
-  if (!in_window(at->address)) return;
-  uint32_t slot = 0;
-  for (size_t i = slot_at; i < sizeof opened.eid.raw; ++i) {
-    slot = slot << 8 | opened.eid.raw[i];
-    opened.eid.raw[i] = 0;
-  }
-  opened.uasid = slot + 1;
-}
-
 }  // namespace
+
+Place place_of(const std::string& endpoint) {
+  Place out;
+  const auto at = parse_endpoint(endpoint);
+  if (!at) return out;
+  std::memcpy(out.eid.raw, at->address.bytes.data(), sizeof out.eid.raw);
+  out.uasid = at->port;
+  if (!in_window(at->address)) return out;
+  uint32_t slot = 0;
+  for (size_t i = slot_at; i < sizeof out.eid.raw; ++i) {
+    slot = slot << 8 | out.eid.raw[i];
+    out.eid.raw[i] = 0;
+  }
+  out.uasid = slot + 1;
+  return out;
+}
 
 std::string Opened::process() const { return fmt::format("{} ({})", page.pid, page.process); }
 
@@ -43,8 +45,8 @@ Pages read_pages() {
   Observed all = must(observe_all_devices(), "reading the pages of devices");
   Pages out{.opened = {}, .skipped = std::move(all.skipped), .unread = all.unread};
   for (ObservedDevice& page : all.devices) {
-    out.opened.push_back({.page = std::move(page)});
-    set_place(out.opened.back());
+    const Place at = place_of(page.endpoint);
+    out.opened.push_back({.page = std::move(page), .at = at});
   }
   return out;
 }
@@ -52,7 +54,7 @@ Pages read_pages() {
 std::vector<const Opened*> opened_at(const capi::ListedDevice& device, const Pages& pages) {
   std::vector<const Opened*> out;
   for (const Opened& one : pages.opened) {
-    const auto has = [&](const urma_eid_info_t& eid) { return capi::same(eid.eid, one.eid); };
+    const auto has = [&](const urma_eid_info_t& eid) { return capi::same(eid.eid, one.at.eid); };
     if (std::ranges::any_of(device.eids, has)) out.push_back(&one);
   }
   return out;

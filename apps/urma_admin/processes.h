@@ -9,11 +9,19 @@
 
 namespace urma::apps::admin {
 
+// Where a device is, as the C API says it: the EID of its address, and what tells it apart from
+// others at this EID.
+struct Place {
+  urma_eid_t eid{};
+  uint32_t uasid = 0;
+};
+// Returns the place of an address, as pages show it. It is empty if that is not an address.
+Place place_of(const std::string& endpoint);
+
 // An opened device of a running process, as its page shows it.
 struct Opened {
   ObservedDevice page;
-  urma_eid_t eid{};    // of its address
-  uint32_t uasid = 0;  // what tells it apart from others at this EID
+  Place at;
 
   // Returns the process for people: "4711 (urma_perf)".
   std::string process() const;

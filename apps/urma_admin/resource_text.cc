@@ -148,10 +148,10 @@ std::string segments_text(const std::string& device, const Devices& opened,
     for (const ObservedSegment& segment : one->page.objects->segments) {
       const uint64_t token_id = token_id_of(segment);
       if (id && token_id != *id) continue;
-      out +=
-          fmt::format("seg_list idx: {}\n{:<20}:{} \n", count++, "eid", capi::to_text(one->eid)) +
-          row("va", segment.address) + row("len", segment.bytes) + row("token_id", token_id) +
-          row("access", rights_text(segment.rights)) + row("process", one->process()) + "\n";
+      out += fmt::format("seg_list idx: {}\n{:<20}:{} \n", count++, "eid",
+                         capi::to_text(one->at.eid)) +
+             row("va", segment.address) + row("len", segment.bytes) + row("token_id", token_id) +
+             row("access", rights_text(segment.rights)) + row("process", one->process()) + "\n";
     }
   }
   if (id && count == 0) not_found("seg", *id, device);
@@ -171,13 +171,15 @@ std::string count_text(const std::optional<uint64_t>& count) {
 
 // A channel over a window loses nothing, so it is a CTP; others are RTPs.
 std::string channel_text(const ObservedChannel& channel, const Opened& process) {
-  const auto peer = parse_endpoint(channel.peer);
-  const bool ctp = peer && in_window(peer->address);
+  const auto at = parse_endpoint(channel.peer);
+  const bool ctp = at && in_window(at->address);
+  const Place peer = place_of(channel.peer);
+  const Place local = channel.from.empty() ? process.at : place_of(channel.from);
   const auto field = [](std::string_view what, const auto& value) {
     return fmt::format("{:<14}: {}\n", what, value);
   };
-  return field("local_eid", channel.from.empty() ? process.page.endpoint : channel.from) +
-         field("peer_eid", channel.peer) +
+  return field("local_eid", capi::to_text(local.eid)) + field("peer_eid", capi::to_text(peer.eid)) +
+         field("local_uasid", local.uasid) + field("peer_uasid", peer.uasid) +
          field("tp_type", fmt::format("{} [{}]", ctp ? 1 : 0, ctp ? "CTP" : "RTP")) +
          field("path", channel.path) + field("status", channel.state) +
          field("congestion", channel.congestion) + field("rtt", milliseconds(channel.rtt)) +
@@ -214,10 +216,10 @@ std::string stats_text(const std::string& device, const Devices& opened,
     if (id && one->page.pid != *id) continue;
     const uint64_t dropped = one->metric("dropped_icrc") + one->metric("dropped_malformed") +
                              one->metric("dropped_unknown_channel") + one->metric("dropped_other");
-    out += title("STATS") + row("process", one->process()) + row("eid", capi::to_text(one->eid)) +
-           row("uasid", one->uasid) + row("jetty_cnt", one->metric("jetties")) +
-           row("seg_cnt", one->metric("segments")) + row("tp_cnt", channels_of(*one)) +
-           row("tx_pkt", one->metric("frames_sent")) +
+    out += title("STATS") + row("process", one->process()) +
+           row("eid", capi::to_text(one->at.eid)) + row("uasid", one->at.uasid) +
+           row("jetty_cnt", one->metric("jetties")) + row("seg_cnt", one->metric("segments")) +
+           row("tp_cnt", channels_of(*one)) + row("tx_pkt", one->metric("frames_sent")) +
            row("rx_pkt", one->metric("frames_received")) +
            row("tx_pkt_err", one->metric("send_failures")) + row("rx_pkt_err", dropped) +
            row("acknowledged_bytes", one->metric("acknowledged_bytes")) +

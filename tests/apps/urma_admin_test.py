@@ -173,7 +173,8 @@ def test_objects_of_two_processes_over_the_network():
         assert peer in [one["peer"] for one in channels], (peer, channels)
         text = show("dev", "network", "tp")
         assert text.startswith("dev_name      : network\n"), text
-        assert f"peer_eid      : {peer}\n" in text and "tp_type       : 0 [RTP]\n" in text, text
+        assert f"peer_eid      : {NETWORK_EID}\n" in text and "tp_type       : 0 [RTP]\n" in text
+        assert f"peer_uasid    : {processes[server.pid]['uasid']}\n" in text, text
         assert "tpid_list[0]" in text and show("dev", "network", "tp", 0).count("tpid_list") == 1
         stats = show("dev", "network", "stats", pinger.pid)
         values = dict(re.findall(r"^(\w+) +: (.*)$", stats, re.MULTILINE))
@@ -190,7 +191,9 @@ def test_objects_of_two_processes_in_a_window():
         uasids = {processes[one.pid]["uasid"] for one in (server, pinger)}
         assert len(uasids) == 2 and max(uasids) <= 64, processes
         assert {processes[one.pid]["eid"] for one in (server, pinger)} == {eid}
-        assert "tp_type       : 1 [CTP]\n" in show("dev", "window", "tp")
+        text = show("dev", "window", "tp")
+        assert "tp_type       : 1 [CTP]\n" in text and f"peer_eid      : {eid}\n" in text, text
+        assert set(map(int, re.findall(r"peer_uasid +: (\d+)", text))) == uasids, text
         assert pinger.pid not in look("network"), "it is another device"
 
 
