@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 #include "umdk/log.h"
 #include "urma/core/endpoint.h"
@@ -137,10 +138,22 @@ bool Echo::publish() {
   const bool window = in_window(device_.endpoint().address);
   const std::string here = std::string("urma://localhost/") + ping_name;
   if (window && device_.import(here, 0s).status() != Status::not_found) return false;
-  if (!device_.publish(ping_name, jetty_, everyone())) return false;
+  const auto published = device_.publish(ping_name, jetty_, everyone());
+  if (!published) {
+    if (published.status() != Status::address_in_use) tell(published.error());
+    return false;
+  }
   if (!window || device_.import(here, 0s)) return true;
   (void)device_.unpublish(ping_name);
   return false;
+}
+
+// Says, once, why no process finds this one.
+void Echo::tell(const Error& why) {
+  if (!std::exchange(told_, true)) {
+    log(URMA_VLOG_LEVEL_WARNING, "urma_create_context", "pings are not answered: %s",
+        why.message.c_str());
+  }
 }
 
 // Returns whether names at this address can be asked for.

@@ -41,6 +41,7 @@ class Echo {
   // Makes this process found at its EID, unless another one is.
   void be_found();
   bool publish();
+  void tell(const Error& why);
   bool open_door();
 
   urma::Device& device_;
@@ -49,6 +50,7 @@ class Echo {
   std::optional<urma::Device> door_;  // at port 4792
   bool published_ = false;
   bool found_ = false;
+  bool told_ = false;
   OwnDescriptor stop_;
   const int process_;
   std::unique_ptr<std::thread> thread_;

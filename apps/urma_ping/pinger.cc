@@ -194,7 +194,7 @@ void Pinger::send(uint64_t number) {
 Pinger::Answer Pinger::take(uint64_t number, bool& more) {
   urma_cr_t record{};
   more = urma_poll_jfc(arrived_.get(), 1, &record) == 1;
-  if (!more) return Answer::none;
+  if (!more || record.user_ctx == 0) return Answer::none;  // a record of no receive
   const bool right =
       std::memcmp(memory_.data(), memory_.data() + record.user_ctx * bytes_, bytes_) == 0 &&
       record.completion_len == bytes_;

@@ -187,6 +187,16 @@ def test_devices_that_do_not_exist():
     assert done.returncode == 1 and "URMA_DEVICES" in done.stderr, done
 
 
+def test_names_that_cannot_be_written():
+    with tempfile.TemporaryDirectory() as folder:
+        open(f"{folder}/urma", "w", encoding="ascii").close()  # a directory is needed there
+        process = start(PROGRAM, "--serve", ADDRESS,
+                        env={**os.environ, "XDG_RUNTIME_DIR": folder})
+        await_line(process, "answers at")
+        code, _, said = end(process)
+        assert code == 130 and said.count("pings are not answered: ") == 1 and "Fix:" in said, said
+
+
 def test_from_another_host():
     """Two network namespaces with a cable; the names of one are not those of the other."""
     if os.geteuid() != 0 or not ip("netns", "list"):
