@@ -76,15 +76,17 @@ void Jfc::append(const urma_cr_t& record) {
   if (events_ != nullptr) events_->raise(*this);
 }
 
-// The sender of a message, as the C API names it. A queue knows a few peers, so that it asks the
+// Names the sender of a message as the C API does. A queue knows a few peers, so that it asks the
 // device once for each of them.
-urma_jetty_id_t Jfc::sender_of(const Completion& arrival) {
+void Jfc::name_sender(const Completion& arrival, urma_jetty_id_t& to) {
   Known& known = known_[arrival.from.index % known_peers];
   if (!(known.peer == arrival.from)) {
     const auto place = context().device.endpoint(arrival.from);
     known = {arrival.from, place ? place_of(*place) : Place{}};
   }
-  return {known.place.eid, known.place.uasid, number(arrival.from_jetty)};
+  to.eid = known.place.eid;
+  to.uasid = known.place.uasid;
+  to.id = number(arrival.from_jetty);
 }
 
 bool Jfc::record(const Completion& from, urma_cr_t& to) {
@@ -112,7 +114,7 @@ bool Jfc::record(const Completion& from, urma_cr_t& to) {
               : from.with_immediate ? URMA_CR_OPC_SEND_WITH_IMM
                                     : URMA_CR_OPC_SEND;
   to.imm_data = from.immediate;
-  if (from.ok()) to.remote_id = sender_of(from);
+  if (from.ok()) name_sender(from, to.remote_id);
   return true;
 }
 

@@ -54,7 +54,7 @@ struct Jfc : urma_jfc_t {
  private:
   size_t take(std::span<urma_cr_t> out);
   bool record(const Completion& from, urma_cr_t& to);
-  urma_jetty_id_t sender_of(const Completion& arrival);
+  void name_sender(const Completion& arrival, urma_jetty_id_t& to);
   Result<urma::Jfc*> add_queue(uint32_t depth);
 
   struct Known {

@@ -6,6 +6,14 @@
 #include "umdk/segment.h"
 
 namespace urma::umdk {
+namespace {
+
+// For a counter that one thread at a time writes: without a locked instruction.
+void increment(std::atomic<uint32_t>& counter) {
+  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+}  // namespace
 
 Jfr::Jfr(Context& context, const urma_jfr_cfg_t& cfg) : urma_jfr_t{} {
   urma_ctx = &context;
@@ -76,13 +84,15 @@ urma_status_t Jfr::post(const char* call, urma_jfr_wr_t* list, urma_jfr_wr_t** b
     if (!queue->receive(std::span(buffers_).first(wr->src.num_sge), wr->user_ctx)) {
       return URMA_ENOMEM;
     }
-    posted_.fetch_add(1, std::memory_order_relaxed);
+    increment(posted_);
   }
   return URMA_SUCCESS;
 }
 
 void Jfr::note_taken() {
-  const uint32_t left = posted_.fetch_sub(1, std::memory_order_relaxed) - 1;
+  increment(taken_);
+  const uint32_t left =
+      posted_.load(std::memory_order_relaxed) - taken_.load(std::memory_order_relaxed);
   const uint32_t least = threshold_.load(std::memory_order_relaxed);
   if (least == 0 || left >= least || threshold_.exchange(0) == 0) return;
   urma_async_event_t low{};

@@ -50,7 +50,8 @@ struct Jfr : urma_jfr_t {
   Numbered numbered_;
   std::atomic<urma_jfr_state_t> state_{URMA_JFR_STATE_RESET};
   std::atomic<uint32_t> users_{0};
-  std::atomic<uint32_t> posted_{0};
+  std::atomic<uint32_t> posted_{0};  // written by the thread that posts
+  std::atomic<uint32_t> taken_{0};   // written by the thread that polls
   std::atomic<uint32_t> threshold_{0};
 };
 

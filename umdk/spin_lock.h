@@ -34,9 +34,12 @@ class SpinLock {
   }
 
  private:
-  // A thread that takes the lock again and again, such as one that polls, lets others in between.
   void take() {
-    if (waiting_.load(std::memory_order_relaxed) == 0 && try_to_take()) return;
+    if (waiting_.load(std::memory_order_relaxed) != 0 || !try_to_take()) [[unlikely]]
+      wait_and_take();
+  }
+  // A thread that takes the lock again and again, such as one that polls, lets others in between.
+  [[gnu::noinline, gnu::cold]] void wait_and_take() {
     waiting_.fetch_add(1, std::memory_order_relaxed);
     do sched_yield();
     while (!try_to_take());
