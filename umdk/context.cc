@@ -10,6 +10,22 @@
 #include "urma/core/descriptor.h"
 
 namespace urma::umdk {
+namespace {
+
+// Keeps a device open until the process ends, because memory of the program has pages of its
+// window.
+void lend(urma::Device&& device, std::vector<Segment>&& pages) {
+  struct Lender {
+    urma::Device device;
+    std::vector<Segment> pages;
+  };
+  static std::mutex mutex;
+  static auto* const lenders = new std::deque<Lender>;
+  const std::lock_guard held(mutex);
+  lenders->push_back({std::move(device), std::move(pages)});
+}
+
+}  // namespace
 
 void Context::FreeTable::operator()(std::atomic<const Numbered*>* table) const {
   std::free(static_cast<void*>(table));
@@ -47,15 +63,13 @@ void Context::keep(Segment&& pages) {
   kept_.push_back(std::move(pages));
 }
 
-// If memory of the program still has pages of the window, the device stays open, because otherwise
-// others would be given these pages.
+// If memory of the program still has pages of the window, the device stays open: otherwise others
+// would be given these pages.
 void Context::end_kept() {
   std::erase_if(kept_, [](const Segment& pages) {
     return MovedMemory::get().move_out(pages.bytes().data());
   });
-  if (kept_.empty()) return;
-  new std::vector<Segment>(std::move(kept_));
-  new urma::Device(std::move(device));
+  if (!kept_.empty()) lend(std::move(device), std::move(kept_));
 }
 
 Result<PeerId> Context::peer_at(const Place& place) {
