@@ -158,7 +158,7 @@ const urma_device_attr_t& attributes() {
     cap.max_jfs_depth = 32 * 1024 - spare_berths;
     cap.max_jfs_inline_len = max_inline_bytes;
     cap.max_jfs_sge = cap.max_jfr_sge = max_buffers;
-    cap.max_jfs_rsge = 2;
+    cap.max_jfs_rsge = max_buffers;  // each begins where the earlier one ends
     cap.max_msg_size = max_send_bytes;
     cap.max_read_size = cap.max_write_size = max_write_bytes;
     cap.max_cas_size = cap.max_swap_size = 8;

@@ -40,6 +40,18 @@ ServiceMode mode_of(const urma_jfs_cfg_t& jfs) {
   return jfs.flag.bs.order_type == URMA_OI ? ServiceMode::initiator : ServiceMode::automatic;
 }
 
+// UMDK's driver takes the address of the first remote range, and writes or reads there as much as
+// the local ranges have. So several make sense only if they are one.
+bool is_one_range(const urma_sg_t& there) {
+  for (uint32_t i = 1; i < there.num_sge; ++i) {
+    const urma_sge_t& before = there.sge[i - 1];
+    const urma_sge_t& range = there.sge[i];
+    if (range.tseg == nullptr || range.tseg != before.tseg) return false;
+    if (range.addr != before.addr + before.len) return false;
+  }
+  return true;
+}
+
 Atomic atomic_of(urma_opcode_t opcode) {
   switch (opcode) {
     case URMA_OPC_CAS:
@@ -255,27 +267,30 @@ urma_status_t Sender::to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& wor
   const urma_sg_t& there = reads ? wr.rw.src : wr.rw.dst;
   const urma_sg_t& here = reads ? wr.rw.dst : wr.rw.src;
   work.operation = reads ? Operation::read : Operation::write;
-  const uint32_t ranges = wr.opcode == URMA_OPC_WRITE_NOTIFY ? 2 : 1;
-  if (there.sge == nullptr || there.num_sge != ranges ||
+  // The last one of a write with notify is where that goes.
+  const uint32_t notified = wr.opcode == URMA_OPC_WRITE_NOTIFY ? 1 : 0;
+  if (there.sge == nullptr || there.num_sge <= notified ||
+      !is_one_range({there.sge, there.num_sge - notified}) ||
       !remote(there.sge[0], work.target.peer, work.segment, work.offset)) {
-    return refuse(URMA_EINVAL, batch.call,
-                  "a work needs %u remote range in an imported segment of its target. Fix: import "
-                  "one, and give it as tseg",
-                  ranges);
+    return refuse(
+        URMA_EINVAL, batch.call,
+        "a work needs one remote range in an imported segment of its target (several "
+        "count as one if each begins where the earlier one ends), and a write with notify "
+        "a further one. Fix: import the segment, and give it as tseg");
   }
   work.copied = work.copied && !reads;
   if (!local(batch, here, work.copied, work)) return refuse_local(batch.call);
   if (wr.opcode == URMA_OPC_WRITE_IMM) {
     work.immediate(wr.rw.notify_data);
   } else if (wr.opcode == URMA_OPC_WRITE_NOTIFY) {
-    RemoteSegment notified;
+    RemoteSegment place;
     uint64_t at = 0;
-    if (!remote(there.sge[1], work.target.peer, notified, at)) {
+    if (!remote(there.sge[there.num_sge - 1], work.target.peer, place, at)) {
       return refuse(URMA_EINVAL, batch.call,
-                    "the second remote range of a write with notify is in no imported segment. "
+                    "the last remote range of a write with notify is in no imported segment. "
                     "Fix: import one, and give it as tseg");
     }
-    work.notify(notified, at, wr.rw.notify_data);
+    work.notify(place, at, wr.rw.notify_data);
   } else {
     work.target = {};
   }

@@ -53,6 +53,72 @@ static void gather_and_scatter(struct ends* ends) {
   CHECK(a->memory[199] == 0 && a->memory[4999] == 0 && a->memory[9000] == 0);
 }
 
+// Several remote ranges, as urma_perftest --sge_num gives them, are those of one place.
+static void remote_ranges(struct ends* ends) {
+  struct end* a = &ends->a;
+  urma_sge_t from[2] = {here(a, 0, 100), here(a, 100, 300)};
+  urma_sge_t to[3] = {there(a, 64, 200), there(a, 264, 100), there(a, 364, 100)};
+  urma_jfs_wr_t wr = {.opcode = URMA_OPC_WRITE, .tjetty = a->to};
+  urma_jfs_wr_t* bad = NULL;
+  fill(a->memory, 400, 5);
+  memset(ends->b.memory, 0, 1000);
+  wr.rw.src = (urma_sg_t){from, 2};
+  wr.rw.dst = (urma_sg_t){to, 3};
+  CHECK(run(a, &wr).status == URMA_CR_SUCCESS);
+  CHECK(memcmp(ends->b.memory + 64, a->memory, 400) == 0 && ends->b.memory[464] == 0);
+  memset(a->memory, 0, 400);
+  wr.opcode = URMA_OPC_READ;
+  wr.rw.src = (urma_sg_t){to, 3};
+  wr.rw.dst = (urma_sg_t){from, 2};
+  CHECK(run(a, &wr).status == URMA_CR_SUCCESS);
+  CHECK(memcmp(ends->b.memory + 64, a->memory, 400) == 0);
+  wr.opcode = URMA_OPC_WRITE_NOTIFY;  // to the last range, which lies elsewhere
+  wr.rw.src = (urma_sg_t){from, 1};
+  wr.rw.notify_data = 0x1234;
+  to[1] = there(a, 264, 1);
+  to[2] = there(a, 800, 8);
+  wr.rw.dst = (urma_sg_t){to, 3};
+  CHECK(run(a, &wr).status == URMA_CR_SUCCESS);
+  CHECK(*(uint64_t*)(ends->b.memory + 800) == 0x1234);
+  wr.opcode = URMA_OPC_READ;
+  to[1] = there(a, 264, 100);
+  wr.rw.src = (urma_sg_t){to, 3};
+  wr.rw.dst = (urma_sg_t){from, 2};
+  to[2] = there(a, 365, 100);  // there is a hole
+  CHECK(urma_post_jetty_send_wr(a->jetty, &wr, &bad) == URMA_EINVAL && bad == &wr);
+  to[2] = there(a, 364, 100);
+  to[2].tseg = a->seg;  // another segment
+  CHECK(urma_post_jetty_send_wr(a->jetty, &wr, &bad) == URMA_EINVAL && bad == &wr);
+  wr.rw.src.num_sge = 0;
+  CHECK(urma_post_jetty_send_wr(a->jetty, &wr, &bad) == URMA_EINVAL && bad == &wr);
+}
+
+// The message is scattered over the ranges of the receive, and too long if these are full.
+static void scattered_receive(struct ends* ends) {
+  struct end* b = &ends->b;
+  urma_sge_t into[3] = {here(b, 10, 1), here(b, 4000, 4096), here(b, 500, 100)};
+  urma_jfr_wr_t wanted = {.src = {into, 3}, .user_ctx = 9};
+  urma_jfr_wr_t* bad = NULL;
+  urma_sge_t data = here(&ends->a, 0, 4150);
+  urma_jfs_wr_t wr = {.opcode = URMA_OPC_SEND};
+  urma_cr_t record;
+  fill(ends->a.memory, 5000, 6);
+  memset(b->memory, 0, 10000);
+  wr.send.src = (urma_sg_t){&data, 1};
+  CHECK(urma_post_jetty_recv_wr(b->jetty, &wanted, &bad) == URMA_SUCCESS);
+  CHECK(run(&ends->a, &wr).status == URMA_CR_SUCCESS);
+  REQUIRE(collect(b->jfc, &record, 1) == 1);
+  CHECK(record.status == URMA_CR_SUCCESS && record.completion_len == 4150 && record.user_ctx == 9);
+  CHECK(b->memory[10] == ends->a.memory[0] && b->memory[11] == 0);
+  CHECK(memcmp(b->memory + 4000, ends->a.memory + 1, 4096) == 0 && b->memory[8096] == 0);
+  CHECK(memcmp(b->memory + 500, ends->a.memory + 4097, 53) == 0 && b->memory[553] == 0);
+  data.len = 4198;
+  CHECK(urma_post_jetty_recv_wr(b->jetty, &wanted, &bad) == URMA_SUCCESS);
+  CHECK(run(&ends->a, &wr).status != URMA_CR_SUCCESS);
+  REQUIRE(collect(b->jfc, &record, 1) == 1);
+  CHECK(record.status == URMA_CR_LOC_LEN_ERR && record.user_ctx == 9);
+}
+
 // Atomics change their word alone, and store as many bytes as it has.
 static void small_atomics(struct ends* ends) {
   struct end* a = &ends->a;
@@ -165,9 +231,12 @@ static void shared_jfr(struct ends* ends) {
 
 int main(void) {
   name_devices();
+  urma_log_set_level(URMA_VLOG_LEVEL_CRIT);  // some calls fail on purpose
   for (int i = 0; i < device_count; ++i) {
     struct ends ends = make_ends(devices[i], URMA_TM_RM);
     without_data(&ends);
+    remote_ranges(&ends);
+    scattered_receive(&ends);
     gather_and_scatter(&ends);
     small_atomics(&ends);
     atomic_without_record(&ends);
