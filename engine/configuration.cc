@@ -289,7 +289,7 @@ std::vector<std::string> near_variables(std::string_view name,
 }
 
 // Variables that the C API of UMDK reads (docs/porting-from-umdk.md).
-constexpr std::string_view c_api_variables[] = {"URMA_DEVICES", "URMA_PING"};
+constexpr std::string_view c_api_variables[] = {"URMA_DEVICES", "URMA_PING", "URMA_SEGMENTS"};
 
 std::vector<std::string> unknown_variables(const char* const* environment) {
   std::vector<std::string> known = {file_variable};

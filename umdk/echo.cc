@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "umdk/log.h"
+#include "umdk/no_signals.h"
 #include "urma/core/endpoint.h"
 
 namespace urma::umdk {
@@ -22,21 +22,6 @@ using namespace std::chrono_literals;
 constexpr uint32_t slots = 64;
 constexpr size_t slot_bytes = 4096;  // the longest message of urma_ping
 constexpr int look_again_ms = 2000;
-
-// Signals of the process are for the threads of its program.
-class NoSignals {
- public:
-  NoSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 
@@ -65,9 +50,10 @@ Result<std::unique_ptr<Echo>> Echo::start(urma::Device& device) {
                  "cannot make a descriptor for urma_ping. Fix: allow more (ulimit -n)"};
   }
   echo->be_found();
-  const NoSignals here;  // which the new thread inherits
+  const NoSignals here;  // signals are for the threads of the program
   try {
     echo->thread_ = std::make_unique<std::thread>([&answers = *echo] { answers.run(); });
+    pthread_setname_np(echo->thread_->native_handle(), "urma-ping");
   } catch (const std::system_error&) {
     return Error{Status::no_resources,
                  "cannot start a thread for urma_ping. Fix: allow more (ulimit -u)"};

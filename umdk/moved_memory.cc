@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "umdk/no_signals.h"
+
 namespace urma::umdk {
 namespace {
 
@@ -22,21 +23,6 @@ constexpr size_t page_bytes = 4096;
 bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
   return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
 }
-
-// A handler of the program could store to the memory between the copy and the new pages.
-class NoSignals {
- public:
-  NoSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 // Replaces the pages at `memory` by those at `fresh`, which has the same size and content, and is
 // unmapped. The kernel may find no memory for that after it has removed the old ones.
@@ -138,7 +124,7 @@ bool MovedMemory::move_in(std::span<std::byte> memory, std::byte* window) {
   pages.end = pages.begin + memory.size();
   if (pages.end > shown->end) return false;
   moved_.push_back({memory, pages});  // it may throw, so it comes first
-  const NoSignals none;
+  const NoSignals none;               // their handlers could store to the memory
   // With an old size of 0, a shared mapping is shown a second time.
   void* const second = mremap(window, 0, memory.size(), MREMAP_MAYMOVE);
   bool done = second != MAP_FAILED && madvise(second, memory.size(), MADV_DOFORK) == 0;

@@ -18,8 +18,8 @@ namespace urma::umdk {
 namespace {
 
 // The names of the library's threads.
-constexpr std::array<std::string_view, 5> own_names = {"urma-engine", "urma-log", "urma-verbs",
-                                                       "urma-verbs-rc", "urma-verbs-end"};
+constexpr std::array<std::string_view, 6> own_names = {
+    "urma-engine", "urma-log", "urma-ping", "urma-verbs", "urma-verbs-rc", "urma-verbs-end"};
 
 size_t read_whole(int descriptor, char* to, size_t room) {
   ssize_t got = 0;

@@ -77,11 +77,12 @@ Exit run(const Options& options) {
 
 int main(int count, char** arguments) {
   namespace program = urma::apps::admin;
-  return urma::apps::run_program<program::Options>({.name = "urma_admin",
-                                                    .version = urma::apps::library_version(),
-                                                    .help = program::help,
-                                                    .parse = program::parse_options,
-                                                    .run = program::run,
-                                                    .variables = {"URMA_DEVICES", "URMA_PING"}},
-                                                   count, arguments);
+  return urma::apps::run_program<program::Options>(
+      {.name = "urma_admin",
+       .version = urma::apps::library_version(),
+       .help = program::help,
+       .parse = program::parse_options,
+       .run = program::run,
+       .variables = {"URMA_DEVICES", "URMA_PING", "URMA_SEGMENTS"}},
+      count, arguments);
 }
