@@ -49,6 +49,7 @@ void Responses::handle(PeerId peer, const ParsedResponse& response, Time now) {
     handle_atomic(*flow, response, now);
   } else {
     handle_answer(*flow, response.headers.base, now);
+    if (response.headers.base.status == Response::success) events_.ended_some(*flow, now);
   }
 }
 

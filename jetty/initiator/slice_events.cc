@@ -10,6 +10,9 @@ namespace urma::jetty {
 namespace {
 
 constexpr Duration longest_receiver_wait = std::chrono::milliseconds(1);
+// The wait of a slice that the target cannot execute before an older one. It is sent again earlier,
+// when that has ended.
+constexpr Duration longest_turn_wait = std::chrono::milliseconds(16);
 // The interval at which a cancellation is reported again, on media that do not acknowledge packets.
 constexpr Duration report_again_after = std::chrono::milliseconds(100);
 constexpr size_t slices_at_a_time = 64;
@@ -146,6 +149,11 @@ void SliceEvents::wait_for_receiver(Slice& slice, uint8_t timer, Time now) {
     return apply(slice, SliceEvent::too_long, now);
   }
   offers_.begin_attempt(slice);
+  // If all slices behind the oldest one were repeated as often as that, they would take the target
+  // the time to execute it.
+  if (waits_for_older(slice, flow, jetty)) {
+    return timers_.arm(slices_.index_of(slice), now + longest_turn_wait);
+  }
   // The wait doubles each time, and is randomised, so that initiators that wait for the same
   // receiver do not return together.
   const int64_t doubled = int64_t{2000} << std::min(timer + slice.not_ready_times, 20);
@@ -153,6 +161,24 @@ void SliceEvents::wait_for_receiver(Slice& slice, uint8_t timer, Time now) {
   if (slice.not_ready_times < UINT8_MAX) ++slice.not_ready_times;
   const auto jitter = static_cast<int64_t>(jitter_.below(static_cast<uint64_t>(wait) / 2));
   timers_.arm(slices_.index_of(slice), now + Duration(wait * 3 / 4 + jitter));
+}
+
+// Returns whether the target keeps the order of this slice, and older ones are not done.
+bool SliceEvents::waits_for_older(const Slice& slice, const Flow& flow, const Jetty& jetty) const {
+  return flow.sequence == Sequence::kept && jetty.works[slice.berth].order == Order::strong &&
+         flow.first_slice != slices_.index_of(slice);
+}
+
+void SliceEvents::turn_came(Flow& flow, Time now) {
+  size_t left = slices_at_a_time;
+  for (uint32_t i = flow.first_slice; i != Slice::none && left > 0; --left) {
+    Slice& slice = slices_.at(i);
+    if (slice.is_tombstone() || slice.state != SliceState::waiting) return;
+    slice.not_ready_times = 0;
+    timers_.disarm(i);
+    i = slice.next;
+    apply(slice, SliceEvent::due, now);
+  }
 }
 
 // ---- reports of the channel

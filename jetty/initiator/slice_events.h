@@ -32,6 +32,12 @@ class SliceEvents {
   void not_ready(Slice& slice, uint8_t timer, Time now) {
     apply(slice, SliceEvent::not_ready, now, {.timer = timer});
   }
+  // Slices of the flow have ended. If the target keeps their order, and has refused the next ones
+  // because they arrived before their turn, these are sent again now.
+  void ended_some(Flow& flow, Time now) {
+    if (flow.sequence != Sequence::kept || flow.first_slice == Slice::none) return;
+    if (slices_.at(flow.first_slice).state == SliceState::waiting) turn_came(flow, now);
+  }
   // Destroys a slice without an event. The number of a tombstone is not needed any more.
   void erase(Slice& slice);
 
@@ -72,6 +78,8 @@ class SliceEvents {
   void apply(Slice& slice, SliceEvent event, Time now, const Answer& answer);
   void end(Slice& slice, Time now);
   [[gnu::cold]] void wait_for_receiver(Slice& slice, uint8_t timer, Time now);
+  bool waits_for_older(const Slice& slice, const Flow& flow, const Jetty& jetty) const;
+  [[gnu::cold]] void turn_came(Flow& flow, Time now);
   bool leaves_gap(const Slice& slice, SliceState before, SliceEvent event) const;
   bool must_report(const Slice& slice, SliceState before, SliceEvent event) const;
   [[gnu::cold]] void report_cancelled(Slice& slice);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/umdk/check.h"
 #include "tests/umdk/ends.h"
@@ -327,16 +328,15 @@ struct short_end {
   urma_jetty_t* jetty;
 };
 
-static struct short_end open_short(struct end* end) {
-  enum { depth = 4 };
+static struct short_end open_short(struct end* end, uint32_t depth, urma_transport_mode_t mode) {
   struct short_end made = {.end = end};
   urma_jfc_cfg_t completions = {.depth = 2 * depth};
   made.jfc = urma_create_jfc(end->ctx, &completions);
-  urma_jfr_cfg_t receives = {
-      .depth = depth, .trans_mode = URMA_TM_RM, .max_sge = 1, .jfc = made.jfc};
+  urma_jfr_cfg_t receives = {.depth = depth, .trans_mode = mode, .max_sge = 1, .jfc = made.jfc};
   made.jfr = urma_create_jfr(end->ctx, &receives);
   urma_jetty_cfg_t cfg = {
-      .jfs_cfg = {.depth = depth, .trans_mode = URMA_TM_RM, .max_sge = 1, .jfc = made.jfc}};
+      .jfs_cfg = {
+          .depth = depth, .trans_mode = mode, .max_sge = 1, .rnr_retry = 7, .jfc = made.jfc}};
   cfg.flag.bs.share_jfr = URMA_SHARE_JFR;
   cfg.shared.jfr = made.jfr;
   made.jetty = urma_create_jetty(end->ctx, &cfg);
@@ -373,13 +373,71 @@ static bool tell(struct short_end* from, struct short_end* to) {
 // has arrived, and takes that for a sign that the request has completed.
 static void requests_and_replies(struct ends* ends) {
   enum { rounds = 300 };
-  struct short_end asks = open_short(&ends->a);
-  struct short_end answers = open_short(&ends->b);
+  struct short_end asks = open_short(&ends->a, 4, URMA_TM_RM);
+  struct short_end answers = open_short(&ends->b, 4, URMA_TM_RM);
   int done = 0;
   while (done < rounds && tell(&asks, &answers) && tell(&answers, &asks)) ++done;
   CHECK(done == rounds);
   close_short(&asks);
   close_short(&answers);
+}
+
+// ---- receives run out
+
+static void post_receive(struct short_end* to) {
+  urma_sge_t into = here(to->end, 64, 8);
+  urma_jfr_wr_t wanted = {.src = {&into, 1}};
+  urma_jfr_wr_t* bad = NULL;
+  CHECK(urma_post_jetty_recv_wr(to->jetty, &wanted, &bad) == URMA_SUCCESS);
+}
+
+// Fills the queue of works with messages that are numbered from `posted`, and returns the next
+// number.
+static uint64_t post_messages(struct short_end* from, urma_target_jetty_t* to, uint64_t posted) {
+  urma_sge_t data = here(from->end, 0, 8);
+  urma_jfs_wr_t wr = {.opcode = URMA_OPC_SEND_IMM, .tjetty = to};
+  urma_jfs_wr_t* bad = NULL;
+  wr.flag.bs.complete_enable = 1;
+  wr.send.src = (urma_sg_t){&data, 1};
+  wr.send.imm_data = posted;
+  while (urma_post_jetty_send_wr(from->jetty, &wr, &bad) == URMA_SUCCESS) {
+    wr.send.imm_data = ++posted;
+  }
+  return posted;
+}
+
+// Many messages of URMA_TM_RC, whose order the target keeps, are outstanding while the receiver has
+// few receives. Those behind a message that finds none come before their turn, and are repeated.
+static void receives_run_out(struct ends* ends) {
+  enum { depth = 512, receives = 32, messages = 4000 };
+  struct short_end from = open_short(&ends->a, depth, URMA_TM_RC);
+  struct short_end to = open_short(&ends->b, depth, URMA_TM_RC);
+  urma_target_jetty_t target = {.id = to.jetty->jetty_id};
+  urma_cr_t records[16];
+  for (int i = 0; i < receives; ++i) post_receive(&to);
+  uint64_t posted = 0;
+  uint64_t arrived = 0;
+  uint64_t ended = 0;
+  const time_t until = time(NULL) + 20;
+  while (ended < messages && time(NULL) < until) {
+    if (posted < messages) posted = post_messages(&from, &target, posted);
+    const int count = urma_poll_jfc(to.jfc, 16, records);
+    for (int i = 0; i < count; ++i) {
+      CHECK(records[i].status == URMA_CR_SUCCESS && records[i].imm_data == arrived++);
+      post_receive(&to);
+    }
+    const int done = urma_poll_jfc(from.jfc, 16, records);
+    for (int i = 0; i < done; ++i) CHECK(records[i].status == URMA_CR_SUCCESS);
+    ended += (uint64_t)done;
+  }
+  CHECK(ended >= messages);
+  while (ended < posted && time(NULL) < until) {
+    ended += (uint64_t)urma_poll_jfc(from.jfc, 16, records);
+    while (urma_poll_jfc(to.jfc, 1, records) == 1) post_receive(&to);
+  }
+  CHECK(ended == posted);
+  close_short(&from);
+  close_short(&to);
 }
 
 // ---- bound Jetties
@@ -550,6 +608,7 @@ static void one_device(const char* device) {
   chosen_numbers(&ends.a);
   numbers_are_below_the_limit(&ends.a);
   requests_and_replies(&ends);
+  receives_run_out(&ends);
   many_jetties(&ends);
   several_threads(&ends);
   largest_configuration(&ends.a);
