@@ -288,6 +288,8 @@ std::vector<std::string> near_variables(std::string_view name,
   return out;
 }
 
+// The plugin for NCCL reads these variables, and reports those that it does not know.
+constexpr std::string_view nccl_prefix = "URMA_NCCL_";
 // Variables that the C API of UMDK reads (docs/porting-from-umdk.md).
 constexpr std::string_view c_api_variables[] = {"URMA_DEVICES", "URMA_PING", "URMA_SEGMENTS"};
 
@@ -299,6 +301,7 @@ std::vector<std::string> unknown_variables(const char* const* environment) {
     const std::string_view all = *environment;
     const std::string_view name = all.substr(0, all.find('='));
     if (!name.starts_with(variable_prefix) || name.starts_with("URMA_TEST_")) continue;
+    if (name.starts_with(nccl_prefix)) continue;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const bool of_c_api = std::ranges::find(c_api_variables, name) != std::end(c_api_variables);
     out.push_back(
