@@ -84,7 +84,7 @@ def check_lintian(folder):
 def check_names(packages, soversion):
     wanted = {f"liburma{soversion}", f"liburma-dpdk{soversion}", f"liburma-verbs{soversion}",
               "liburma0", "liburma-umdk-dev", "liburma-dev", "urma-tools", "liburma-doc",
-              "python3-urma", "urma-nixl"}
+              "python3-urma", "urma-nccl", "urma-nixl"}
     assert wanted <= set(packages), set(packages)
 
 
