@@ -140,11 +140,13 @@ int run(const std::string& plugin) {
   setenv("URMA_NCCL_COPIER", "1", 1);
   for (const std::string& device : devices_of_tests()) {
     setenv("URMA_NCCL_DEVICE", device.c_str(), 1);
+    setenv("URMA_NCCL_TIMEOUT", "10", 1);  // a busy machine stops processes for seconds
     for (int round = 0; round < 3; ++round) {
       Peer peer("exchange", plugin);
       CHECK(exchange(plugin, peer.channel(), 0) == 0);
       CHECK(peer.wait() == 0);
     }
+    unsetenv("URMA_NCCL_TIMEOUT");
     size_t descriptors_before = 0, threads_before = 0;
     double mib_before = 0;
     for (int i = 0; i < kills; ++i) {
