@@ -57,8 +57,9 @@ TEST_CASE("unknown variables are said once each, with what may be meant") {
   const char* const none[] = {nullptr};
   CHECK(unknown_variables(none).empty());
   CHECK(unknown_variables(nullptr).empty());
-  const char* const some[] = {"URMA_DEVICE=udp:", "URMA_DEVICES=udp:", "URMA_TEST_X=1", "HOME=/",
-                              "URMA_COLOUR=red",  "URMA_CONFIG=x",     "URMA_LOG",      nullptr};
+  const char* const some[] = {"URMA_DEVICE=udp:", "URMA_DEVICES=udp:",     "URMA_TEST_X=1",
+                              "HOME=/",           "URMA_COLOUR=red",       "URMA_CONFIG=x",
+                              "URMA_LOG",         "URMA_NCCL_DEVICE=udp:", nullptr};
   const auto said = unknown_variables(some);
   REQUIRE(said.size() == 2);
   CHECK(mentions(said[0],
