@@ -194,6 +194,8 @@ nixl_status_t Engine::loadRemoteConnInfo(const std::string& agent, const std::st
     // An agent of the same name that has started again.
     if (known.peer) known.peer->close();
     known = {.mailbox = std::move(mailbox), .peer = nullptr};
+    // The first transfer need not make it. If it cannot be made now, that transfer says why.
+    if (Result<std::shared_ptr<Peer>> made = make_peer(known.mailbox)) known.peer = *made;
     return NIXL_SUCCESS;
   });
 }

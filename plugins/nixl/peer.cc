@@ -21,7 +21,9 @@ nixl_status_t Peer::post(Transfer& transfer, std::vector<std::vector<std::byte>>
   if (transfer.active() && transfer.status() == NIXL_IN_PROG) return NIXL_ERR_REPOST_ACTIVE;
   transfer.begin(std::move(messages));
   waiting_.push_back(&transfer);
-  run();
+  post_waiting();
+  // A poll may move data, which is the work of `check`; here it would keep the caller waiting.
+  if (transfer.is_small()) collect();
   return transfer.status();
 }
 

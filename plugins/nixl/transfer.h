@@ -34,11 +34,16 @@ void append(std::vector<Piece>& pieces, Piece piece);
 class Transfer final : public nixlBackendReqH {
  public:
   Transfer(std::shared_ptr<Peer> peer, Operation operation, std::vector<Piece> pieces)
-      : peer_(std::move(peer)), operation_(operation), pieces_(std::move(pieces)) {}
+      : peer_(std::move(peer)), operation_(operation), pieces_(std::move(pieces)) {
+    for (const Piece& piece : pieces_) bytes_ += piece.bytes;
+  }
 
   const std::shared_ptr<Peer>& peer() const { return peer_; }
   // Its peer keeps it from now on, and so must not be kept by it.
   std::shared_ptr<Peer> detach() { return std::exchange(peer_, nullptr); }
+
+  // Returns whether it may end while it is posted.
+  bool is_small() const { return bytes_ <= small_bytes; }
 
   // Begins anew; `messages` are those of the notification, or none.
   void begin(std::vector<std::vector<std::byte>> messages);
@@ -60,11 +65,14 @@ class Transfer final : public nixlBackendReqH {
   nixl_status_t status() const;
 
  private:
+  static constexpr uint64_t small_bytes = 64 * 1024;
+
   size_t size() const { return pieces_.size() + messages_.size(); }
 
   std::shared_ptr<Peer> peer_;
   const Operation operation_;
   const std::vector<Piece> pieces_;
+  uint64_t bytes_ = 0;
   std::vector<std::vector<std::byte>> messages_;
   size_t next_ = SIZE_MAX;  // the first work that is not posted; not begun: behind all
   size_t outstanding_ = 0;

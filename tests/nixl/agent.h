@@ -150,12 +150,6 @@ class Agent {
     return out;
   }
 
-  std::vector<std::byte> memory;
-
- private:
-  nixlBlobDesc range(size_t offset, size_t bytes) const {
-    return {reinterpret_cast<uintptr_t>(memory.data()) + offset, bytes, 0};
-  }
   std::pair<nixl_meta_dlist_t, nixl_meta_dlist_t> lists(const std::vector<Range>& ranges) const {
     std::pair<nixl_meta_dlist_t, nixl_meta_dlist_t> out{DRAM_SEG, DRAM_SEG};
     for (const Range& one : ranges) {
@@ -166,6 +160,12 @@ class Agent {
     return out;
   }
 
+  std::vector<std::byte> memory;
+
+ private:
+  nixlBlobDesc range(size_t offset, size_t bytes) const {
+    return {reinterpret_cast<uintptr_t>(memory.data()) + offset, bytes, 0};
+  }
   const std::string name_;
   nixl_b_params_t params_;
   std::unique_ptr<nixlBackendEngine> engine_;

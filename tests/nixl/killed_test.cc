@@ -12,33 +12,13 @@
 #include "base/prng.h"
 #include "tests/catch.h"
 #include "tests/nixl/agent.h"
+#include "tests/nixl/target.h"
 #include "tests/processes/child.h"
 
 namespace urma::test {
 namespace {
 
 constexpr size_t memory_bytes = 1 << 20;
-
-// The target's words, between tabs.
-std::vector<std::string> words_of(const std::string& line) {
-  std::vector<std::string> out(1);
-  for (const char c : line) {
-    if (c == '\t') {
-      out.emplace_back();
-    } else {
-      out.back() += c;
-    }
-  }
-  return out;
-}
-
-void load_target(Agent& agent, const Child& target) {
-  const std::vector<std::string> words = words_of(target.said());
-  REQUIRE(words.size() == 4);
-  nixlBlobDesc published(std::stoull(words[0]), std::stoull(words[1]), 0);
-  published.metaInfo = words[3];
-  REQUIRE(agent.load("target", words[2], published) == NIXL_SUCCESS);
-}
 
 size_t descriptors() {
   const std::filesystem::directory_iterator all("/proc/self/fd");
@@ -65,7 +45,7 @@ TEST_CASE("an agent is killed in the middle of transfers") {
     const std::string info = agent.info();
     for (int round = 0; round < 25; ++round) {
       Child target({URMA_NIXL_TARGET, device});
-      load_target(agent, target);
+      REQUIRE(load_target(agent, target));
       // It answers, so data and notifications pass in both directions.
       REQUIRE(agent.run(NIXL_WRITE, {{0, 0, 5000}}, &info) == NIXL_SUCCESS);
       REQUIRE(agent.notes(1).size() == 1);
