@@ -254,8 +254,13 @@ nixl_status_t Engine::prepXfer(const nixl_xfer_op_t& operation, const nixl_meta_
     std::vector<Piece> pieces;
     const auto count = static_cast<size_t>(local.descCount());
     pieces.reserve(count);
+    const nixlBackendMD* known = nullptr;  // ranges of one memory follow each other
+    const TargetMemory* there = nullptr;
     for (size_t i = 0; i < count; ++i) {
-      const auto* const there = dynamic_cast<const TargetMemory*>(remote[i].metadataP);
+      if (remote[i].metadataP != known) {
+        known = remote[i].metadataP;
+        there = dynamic_cast<const TargetMemory*>(known);
+      }
       if (there == nullptr || local[i].len != remote[i].len ||
           !there->covers(remote[i].addr, remote[i].len)) {
         return NIXL_ERR_INVALID_PARAM;
