@@ -43,6 +43,7 @@ ServiceMode mode_of(const urma_jfs_cfg_t& jfs) {
 // UMDK's driver takes the address of the first remote range, and writes or reads there as much as
 // the local ranges have. So several make sense only if they are one.
 bool is_one_range(const urma_sg_t& there) {
+  if (there.num_sge > max_buffers) return false;
   for (uint32_t i = 1; i < there.num_sge; ++i) {
     const urma_sge_t& before = there.sge[i - 1];
     const urma_sge_t& range = there.sge[i];

@@ -665,24 +665,21 @@ static void wrong_ranges(struct ends* ends) {
   struct end* a = &ends->a;
   urma_sge_t from[6];
   for (int i = 0; i < 6; ++i) from[i] = here(a, 0, 8);
-  urma_sge_t to = there(a, 0, 8);
+  urma_sge_t to[2] = {there(a, 0, 8), there(a, 100, 8)};
   urma_jfs_wr_t wr = {.opcode = URMA_OPC_WRITE, .tjetty = a->to};
   urma_jfs_wr_t* bad = NULL;
   const struct {
     urma_sg_t src;
     urma_sg_t dst;
-  } all[] = {{{from, 6000}, {&to, 1}},
-             {{NULL, 1}, {&to, 1}},
-             {{from, 1}, {NULL, 1}},
-             {{from, 1}, {&to, 0}},
-             {{from, 1}, {&to, 2}}};
+  } all[] = {{{from, 6000}, {to, 1}}, {{NULL, 1}, {to, 1}}, {{from, 1}, {NULL, 1}},
+             {{from, 1}, {to, 0}},    {{from, 1}, {to, 2}}, {{from, 1}, {to, 6000}}};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
     wr.rw.src = all[i].src;
     wr.rw.dst = all[i].dst;
     REFUSES(EINVAL, urma_post_jetty_send_wr(a->jetty, &wr, &bad));
   }
   wr.rw.src = (urma_sg_t){from, 1};
-  wr.rw.dst = (urma_sg_t){&to, 1};
+  wr.rw.dst = (urma_sg_t){to, 1};
   from[0] = here(a, memory_bytes - 4, 8);
   REFUSES(EINVAL, urma_post_jetty_send_wr(a->jetty, &wr, &bad));
   from[0] = here(a, (uint64_t)-8, 8);
