@@ -40,6 +40,9 @@ struct Context : urma_context_t {
   // ---- What has which number. Readers take no lock.
   void enter(JettyId id, const Numbered* what) { by_id_[number(id)].store(what); }
   const Numbered* at(JettyId id) const { return by_id_[number(id)].load(); }
+  // Held while an object gets its number, and while the number of a deleted one becomes free: a new
+  // owner has no completions before the old one's are forgotten.
+  std::mutex& numbers() { return numbers_mutex_; }
 
   // Returns the peer at a place. Errors: those of Device::import.
   Result<PeerId> peer_at(const Place& place);
@@ -74,6 +77,7 @@ struct Context : urma_context_t {
     void operator()(std::atomic<const Numbered*>* table) const;
   };
   std::unique_ptr<std::atomic<const Numbered*>[], FreeTable> by_id_;
+  std::mutex numbers_mutex_;
   std::mutex kept_mutex_;
   std::vector<Segment> kept_;
   std::mutex events_mutex_;

@@ -2,6 +2,7 @@
 #include "umdk/jfc.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "umdk/handle.h"
 #include "umdk/jfce.h"
@@ -49,6 +50,7 @@ void Jfc::deactivate() {
   if (events_ != nullptr) events_->detach(*this);
   const SpinLock::Held held(lock_, true);
   queues_.clear();
+  set_aside_.clear();
   appended_.clear();
   urma_jfc_opt.is_actived = false;
 }
@@ -62,6 +64,7 @@ Result<urma::Jfc*> Jfc::add_queue(uint32_t depth) {
   const SpinLock::Held held(lock_, true);
   queues_.push_back(std::move(*made));
   newest_ = &queues_.back();
+  most_waiting_ = std::max(most_waiting_, std::bit_ceil(std::min(depth, most_entries)));
   if (armed_) (void)newest_->arm(wake_);
   return newest_;
 }
@@ -101,7 +104,6 @@ bool Jfc::record(const Completion& from, urma_cr_t& to) {
     to.user_data = what->object;
   }
   if (from.operation != Operation::receive) {
-    // The works of a queue that was deleted have no record, as with UMDK.
     if (what == nullptr || what->sender == nullptr) return false;
     if (!from.ok() && what->sender->suspends(from)) {
       appended_.push_back(what->sender->ended(URMA_CR_WR_SUSPEND_DONE));
@@ -118,8 +120,38 @@ bool Jfc::record(const Completion& from, urma_cr_t& to) {
   return true;
 }
 
+// Takes what a queue holds, before it is polled.
+void Jfc::set_aside(urma::Jfc& queue) {
+  for (uint32_t count = 0; count < most_waiting_; ++count) {
+    Completion& next = set_aside_.emplace_back();
+    const bool found = queue.poll(std::span(&next, 1)) == 1;
+    if (found && next.status != Status::closed && next.status != Status::forked) continue;
+    set_aside_.pop_back();
+    return;
+  }
+}
+
+// The library's queues keep what was completed before, so all of it is taken.
+void Jfc::forget(JettyId id) {
+  const SpinLock::Held held(lock_, true);
+  for (urma::Jfc& queue : queues_) set_aside(queue);
+  const Numbered* const what = context().at(id);
+  std::erase_if(set_aside_, [&](const Completion& one) {
+    if (one.jetty != id) return false;
+    if (one.operation == Operation::receive && what != nullptr && what->jetty) {
+      what->receives->note_taken();
+    }
+    return true;
+  });
+  std::erase_if(appended_, [&](const urma_cr_t& one) { return one.local_id == number(id); });
+}
+
 size_t Jfc::take(std::span<urma_cr_t> out) {
   size_t count = 0;
+  while (count < out.size() && !set_aside_.empty()) {
+    if (record(set_aside_.front(), out[count])) ++count;
+    set_aside_.pop_front();
+  }
   for (size_t left = queues_.size(); left > 0 && count < out.size(); --left) {
     urma::Jfc& queue = queues_.front();
     // The next poll begins with another queue, so that a program which polls single records does
@@ -159,7 +191,7 @@ Result<void> Jfc::arm(bool solicited) {
     armed_ = true;
     wake_ = solicited ? Wake::solicited : Wake::any;
     for (urma::Jfc& queue : queues_) ready = !queue.arm(wake_) || ready;
-    ready = ready || !appended_.empty();
+    ready = ready || !set_aside_.empty() || !appended_.empty();
   }
   if (ready) events_->raise(*this);
   return {};

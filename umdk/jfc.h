@@ -44,8 +44,10 @@ struct Jfc : urma_jfc_t {
 
   // Writes completion records, and returns how many. Never blocks.
   int poll(std::span<urma_cr_t> out);
-  // Returns when no thread uses what a poll looked up before this call.
-  void wait_for_polls() const { lock_.wait_for_holder(); }
+  // Drops the records of an object whose queue has ended. After this no poll uses the object, and
+  // another one may get its number. Called with Context::numbers held. Throws std::bad_alloc, and
+  // may then be called again.
+  void forget(JettyId id);
   // Appends a record that belongs to no work, behind those that are there now.
   void append(const urma_cr_t& record);
   // Asks for one event. Errors: invalid_argument (this JFC was made without an event channel).
@@ -53,6 +55,7 @@ struct Jfc : urma_jfc_t {
 
  private:
   size_t take(std::span<urma_cr_t> out);
+  void set_aside(urma::Jfc& queue);
   bool record(const Completion& from, urma_cr_t& to);
   void name_sender(const Completion& arrival, urma_jetty_id_t& to);
   Result<urma::Jfc*> add_queue(uint32_t depth);
@@ -68,7 +71,9 @@ struct Jfc : urma_jfc_t {
   Jfce* events_ = nullptr;
   std::list<urma::Jfc> queues_;  // in the order in which they are polled
   urma::Jfc* newest_ = nullptr;
-  std::deque<urma_cr_t> appended_;  // records that belong to no work
+  uint32_t most_waiting_ = 0;         // no queue holds more completions
+  std::deque<Completion> set_aside_;  // older than those in the queues
+  std::deque<urma_cr_t> appended_;    // records that belong to no work
   std::array<Known, known_peers> known_{};
   std::array<Completion, at_a_time> taken_{};  // here, because initialising it takes long
   bool armed_ = false;

@@ -39,6 +39,7 @@ Result<void> Jfr::activate() {
   Jfc& jfc = *find<Jfc>(jfr_cfg.jfc);
   JfrOptions options{.receives = jfr_cfg.depth, .immediates_take_buffers = true, .token = token()};
   if (jfr_cfg.id != 0) options.id = JettyId(jfr_cfg.id);
+  const std::lock_guard held(context().numbers());
   auto made = jfc.with_room(2 * jfr_cfg.depth, [&](urma::Jfc* where) {
     options.completions = where;
     return context().device.jfr(options);
@@ -46,10 +47,11 @@ Result<void> Jfr::activate() {
   if (!made) return made.error();
   queue.emplace(std::move(*made));
   jfc.hold();
-  jfr_id = context().id_of(queue->id());
+  id_ = queue->id();
+  jfr_id = context().id_of(id_);
   numbered_ = {.object = reinterpret_cast<uintptr_t>(static_cast<urma_jfr_t*>(this)),
                .receives = this};
-  context().enter(queue->id(), &numbered_);
+  context().enter(id_, &numbered_);
   urma_jfr_opt.is_actived = true;
   state_ = URMA_JFR_STATE_READY;
   return {};
@@ -57,9 +59,10 @@ Result<void> Jfr::activate() {
 
 void Jfr::deactivate() {
   Jfc& jfc = *find<Jfc>(jfr_cfg.jfc);
-  context().enter(queue->id(), nullptr);
-  jfc.wait_for_polls();
+  const std::lock_guard held(context().numbers());
   queue.reset();
+  jfc.forget(id_);
+  context().enter(id_, nullptr);
   jfc.let_go();
   urma_jfr_opt.is_actived = false;
   state_ = URMA_JFR_STATE_RESET;

@@ -116,12 +116,14 @@ Result<void> Sender::activate() {
     options.token = options_.receives->token();
   }
   if (options_.id != 0) options.id = JettyId(options_.id);
+  const std::lock_guard held(context_.numbers());
   auto made = jfc.with_room(berths, [&](urma::Jfc* where) {
     options.completions = where;
     return context_.device.jetty(options);
   });
   if (!made) return made.error();
   jetty_.emplace(std::move(*made));
+  id_ = jetty_->id();
   fetching_ = std::vector<Fetching>(berths);
   jfc.hold();
   if (options_.receives != nullptr) options_.receives->hold();
@@ -129,19 +131,21 @@ Result<void> Sender::activate() {
                .sender = this,
                .receives = options_.receives,
                .jetty = options_.receives != nullptr};
-  context_.enter(jetty_->id(), &numbered_);
+  context_.enter(id_, &numbered_);
   state_ = URMA_JETTY_STATE_READY;
   return {};
 }
 
 void Sender::deactivate() {
   Jfc& jfc = *find<Jfc>(options_.jfs.jfc);
-  context_.enter(jetty_->id(), nullptr);
-  jfc.wait_for_polls();
-  if (options_.receives != nullptr) find<Jfc>(options_.receives->jfr_cfg.jfc)->wait_for_polls();
+  Jfr* const receives = options_.receives;
+  const std::lock_guard held(context_.numbers());
   jetty_.reset();
+  jfc.forget(id_);
+  if (receives != nullptr) find<Jfc>(receives->jfr_cfg.jfc)->forget(id_);
+  context_.enter(id_, nullptr);
   jfc.let_go();
-  if (options_.receives != nullptr) options_.receives->let_go();
+  if (receives != nullptr) receives->let_go();
   state_ = URMA_JETTY_STATE_RESET;
 }
 
@@ -169,7 +173,7 @@ urma_status_t Sender::change(const char* call, urma_jetty_state_t state) {
 urma_cr_t Sender::ended(urma_cr_status_t how) const {
   urma_cr_t done{};
   done.status = how;
-  done.local_id = number(jetty_->id());
+  done.local_id = number(id_);
   done.flag.bs.jetty = numbered_.jetty;
   done.user_data = options_.object;
   return done;

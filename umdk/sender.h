@@ -28,7 +28,7 @@ class Sender {
   // Makes and ends the library's Jetty. Errors: those of Device::jetty.
   Result<void> activate();
   void deactivate();
-  JettyId id() const { return jetty_ ? jetty_->id() : JettyId{}; }
+  JettyId id() const { return id_; }
 
   // Posts a list of works. `bound`: the target of works that name none, or null. On an error
   // `*bad` is the first work that was not posted.
@@ -73,6 +73,7 @@ class Sender {
   const Options options_;
   SpinLock lock_;
   std::optional<urma::Jetty> jetty_;
+  JettyId id_{};
   Numbered numbered_;
   std::atomic<urma_jetty_state_t> state_{URMA_JETTY_STATE_RESET};
   uint32_t inline_bytes_ = 0;  // the most that a work copies

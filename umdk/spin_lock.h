@@ -26,13 +26,6 @@ class SpinLock {
     SpinLock* lock_;
   };
 
-  // Returns when the thread that holds the lock now, if there is one, has released it.
-  void wait_for_holder() const {
-    const uint32_t seen = turns_.load();
-    if (seen % 2 == 0) return;
-    while (turns_.load(std::memory_order_acquire) == seen) sched_yield();
-  }
-
  private:
   void take() {
     if (waiting_.load(std::memory_order_relaxed) != 0 || !try_to_take()) [[unlikely]]

@@ -502,6 +502,162 @@ static void deleted_queue(struct ends* ends) {
   CHECK(urma_poll_jfc(a->jfc, 1, &record) == 0);
 }
 
+// ---- a queue that is given the number of a deleted one
+
+static urma_status_t post_fetch_add(struct end* end, urma_jetty_t* jetty, uint64_t offset,
+                                    uint64_t user_ctx) {
+  urma_sge_t word = there(end, offset, 8);
+  urma_sge_t previous = here(end, offset, 8);
+  urma_jfs_wr_t wr = {
+      .opcode = URMA_OPC_FADD, .flag = signalled, .tjetty = end->to, .user_ctx = user_ctx};
+  wr.faa = (urma_faa_wr_t){.dst = &word, .src = &previous, .operand = 1};
+  urma_jfs_wr_t* bad = NULL;
+  return urma_post_jetty_send_wr(jetty, &wr, &bad);
+}
+
+// Makes a Jetty like that of this end. `id` 0: the device chooses.
+static urma_jetty_t* another_jetty(struct end* end, uint32_t id) {
+  urma_jetty_cfg_t cfg = end->jetty->jetty_cfg;
+  cfg.id = id;
+  urma_jetty_t* const jetty = urma_create_jetty(end->ctx, &cfg);
+  REQUIRE(jetty != NULL);
+  return jetty;
+}
+
+// Deletes a Jetty, and makes one of the same number.
+static urma_jetty_t* replace(struct end* end, urma_jetty_t* jetty, uint32_t id) {
+  const uint32_t number = jetty->jetty_id.id;
+  CHECK(urma_delete_jetty(jetty) == URMA_SUCCESS);
+  urma_jetty_t* const next = another_jetty(end, id);
+  CHECK(next->jetty_id.id == number);
+  return next;
+}
+
+static void no_record(struct end* end) {
+  urma_cr_t record;
+  usleep(10 * 1000);
+  CHECK(urma_poll_jfc(end->jfc, 1, &record) == 0);
+}
+
+static void atomics_of_a_deleted_jetty(struct ends* ends, uint32_t id) {
+  struct end* a = &ends->a;
+  urma_cr_t record;
+  const uint64_t before = 1111;
+  const uint64_t second = 2222;
+  memcpy(a->there_memory + 64, &before, 8);
+  memcpy(a->there_memory + 128, &second, 8);
+  memset(a->memory + 128, 0, 8);
+  urma_jetty_t* jetty = another_jetty(a, id);
+  CHECK(post_fetch_add(a, jetty, 64, 100) == URMA_SUCCESS);
+  usleep(50 * 1000);
+  jetty = replace(a, jetty, id);
+  no_record(a);
+  CHECK(post_fetch_add(a, jetty, 128, 200) == URMA_SUCCESS);
+  REQUIRE(collect(a->jfc, &record, 1) == 1);
+  CHECK(record.user_ctx == 200 && record.status == URMA_CR_SUCCESS);
+  CHECK(record.user_data == (uintptr_t)jetty);
+  CHECK(memcmp(a->memory + 128, &second, 8) == 0);
+  no_record(a);
+  // Neither does the record that ends a flush go to the next Jetty.
+  urma_jetty_attr_t attr = {.mask = JETTY_STATE, .state = URMA_JETTY_STATE_ERROR};
+  CHECK(urma_modify_jetty(jetty, &attr) == URMA_SUCCESS);
+  jetty = replace(a, jetty, id);
+  no_record(a);
+  CHECK(urma_delete_jetty(jetty) == URMA_SUCCESS);
+}
+
+// The records of other queues stay, in their order, and an arm finds them.
+static void records_beside_a_deleted_jetty(struct ends* ends) {
+  enum { rounds = 5, posts = 4, taken = 6 };
+  struct end* a = &ends->a;
+  urma_cr_t record;
+  uint64_t posted = 0;
+  uint64_t polled = 0;
+  urma_jetty_t* jetty = another_jetty(a, 0);
+  for (int round = 0; round < rounds; ++round) {
+    for (int i = 0; i < posts; ++i) {
+      post_write(a, posted++);
+      CHECK(post_fetch_add(a, jetty, 64, 1000) == URMA_SUCCESS);
+      post_write(a, posted++);
+    }
+    usleep(20 * 1000);
+    jetty = replace(a, jetty, 0);
+    CHECK(arm(a) && take_event(a, wait_ms));
+    const uint64_t until = round + 1 < rounds ? polled + taken : posted;
+    while (polled < until) {
+      REQUIRE(collect(a->jfc, &record, 1) == 1);
+      CHECK(record.user_ctx == polled++ && record.user_data == (uintptr_t)a->jetty);
+    }
+  }
+  no_record(a);
+  CHECK(urma_delete_jetty(jetty) == URMA_SUCCESS);
+  settle_down(a);
+}
+
+static urma_target_jetty_t* import_number(struct ends* ends, urma_jetty_id_t id,
+                                          urma_target_type_t type) {
+  urma_token_t token = secret;
+  urma_rjetty_t described = {.jetty_id = id, .trans_mode = URMA_TM_RM, .type = type};
+  described.flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT;
+  urma_target_jetty_t* const target = urma_import_jetty(ends->a.ctx, &described, &token);
+  REQUIRE(target != NULL);
+  return target;
+}
+
+// Sends one message to a target in the other end, and to the Jetty there.
+static void send_to_both(struct ends* ends, urma_target_jetty_t* target) {
+  urma_cr_t records[2];
+  urma_sge_t from = here(&ends->a, 0, 8);
+  urma_jfs_wr_t wr = {.opcode = URMA_OPC_SEND, .flag = signalled, .tjetty = target};
+  wr.send.src = (urma_sg_t){&from, 1};
+  urma_jfs_wr_t* bad = NULL;
+  CHECK(urma_post_jetty_send_wr(ends->a.jetty, &wr, &bad) == URMA_SUCCESS);
+  post_send(&ends->a, 1, false);
+  REQUIRE(collect(ends->a.jfc, records, 2) == 2);
+  CHECK(records[0].status == URMA_CR_SUCCESS && records[1].status == URMA_CR_SUCCESS);
+  usleep(10 * 1000);
+}
+
+static void one_receive_is_left(struct end* end) {
+  urma_cr_t record;
+  REQUIRE(collect(end->jfc, &record, 1) == 1);
+  CHECK(record.flag.bs.s_r == 1 && record.status == URMA_CR_SUCCESS);
+  CHECK(record.local_id == end->jetty->jetty_id.id && record.user_data == (uintptr_t)end->jetty);
+  no_record(end);
+}
+
+static void receives_of_a_deleted_queue(struct ends* ends) {
+  struct end* b = &ends->b;
+  settle_down(b);
+  urma_jetty_t* jetty = another_jetty(b, 0);
+  urma_target_jetty_t* to = import_number(ends, jetty->jetty_id, URMA_JETTY);
+  receive(b, 0, 64, 1);
+  receive(b, 0, 64, 2);
+  send_to_both(ends, to);
+  jetty = replace(b, jetty, 0);
+  one_receive_is_left(b);
+  CHECK(urma_unimport_jetty(to) == URMA_SUCCESS);
+  CHECK(urma_delete_jetty(jetty) == URMA_SUCCESS);
+
+  urma_jfr_t* jfr = urma_create_jfr(b->ctx, &b->jfr->jfr_cfg);
+  REQUIRE(jfr != NULL);
+  to = import_number(ends, jfr->jfr_id, URMA_JFR);
+  urma_sge_t place = here(b, 0, 64);
+  urma_jfr_wr_t wr = {.src = {&place, 1}, .user_ctx = 3};
+  urma_jfr_wr_t* bad = NULL;
+  CHECK(urma_post_jfr_wr(jfr, &wr, &bad) == URMA_SUCCESS);
+  receive(b, 0, 64, 4);
+  send_to_both(ends, to);
+  const uint32_t number = jfr->jfr_id.id;
+  CHECK(urma_delete_jfr(jfr) == URMA_SUCCESS);
+  jfr = urma_create_jfr(b->ctx, &b->jfr->jfr_cfg);
+  REQUIRE(jfr != NULL);
+  CHECK(jfr->jfr_id.id == number);
+  one_receive_is_left(b);
+  CHECK(urma_unimport_jetty(to) == URMA_SUCCESS);
+  CHECK(urma_delete_jfr(jfr) == URMA_SUCCESS);
+}
+
 int main(void) {
   name_devices();
   urma_log_set_level(URMA_VLOG_LEVEL_CRIT);
@@ -524,6 +680,10 @@ int main(void) {
     suspended(&ends);
     poll_while_deleting(&ends);
     deleted_queue(&ends);
+    atomics_of_a_deleted_jetty(&ends, 0);
+    atomics_of_a_deleted_jetty(&ends, 9);
+    records_beside_a_deleted_jetty(&ends);
+    receives_of_a_deleted_queue(&ends);
     end_ends(&ends);
   }
   remove_devices();
