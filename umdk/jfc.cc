@@ -52,6 +52,7 @@ void Jfc::deactivate() {
   queues_.clear();
   set_aside_.clear();
   appended_.clear();
+  armed_ = false;
   urma_jfc_opt.is_actived = false;
 }
 
@@ -76,7 +77,7 @@ void Jfc::append(const urma_cr_t& record) {
     const SpinLock::Held held(lock_, true);
     appended_.push_back(record);
   }
-  if (events_ != nullptr) events_->raise(*this);
+  if (armed_) events_->raise(*this);
 }
 
 // Names the sender of a message as the C API does. A queue knows a few peers, so that it asks the

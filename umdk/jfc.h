@@ -52,6 +52,9 @@ struct Jfc : urma_jfc_t {
   void append(const urma_cr_t& record);
   // Asks for one event. Errors: invalid_argument (this JFC was made without an event channel).
   Result<void> arm(bool solicited);
+  // Returns whether an event was asked for that was not taken yet, and takes it. Several queues may
+  // each have cause for it; any thread calls this.
+  bool take_armed() { return armed_.exchange(false); }
 
  private:
   size_t take(std::span<urma_cr_t> out);
@@ -76,7 +79,7 @@ struct Jfc : urma_jfc_t {
   std::deque<urma_cr_t> appended_;    // records that belong to no work
   std::array<Known, known_peers> known_{};
   std::array<Completion, at_a_time> taken_{};  // here, because initialising it takes long
-  bool armed_ = false;
+  std::atomic<bool> armed_{false};
   Wake wake_ = Wake::any;
   std::atomic<uint32_t> users_{0};
 };

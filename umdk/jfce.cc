@@ -52,8 +52,9 @@ uint32_t Jfce::take(urma_jfc_t** out, uint32_t most) {
   const SpinLock::Held held(lock_, true);
   uint32_t count = 0;
   while (count < most && !due_.empty()) {
-    out[count++] = due_.front();
+    Jfc* const jfc = due_.front();
     due_.erase(due_.begin());
+    if (jfc->take_armed()) out[count++] = jfc;
   }
   if (due_.empty()) raised_.quiet();
   std::array<uint64_t, 16> tags;
@@ -61,10 +62,12 @@ uint32_t Jfce::take(urma_jfc_t** out, uint32_t most) {
     const size_t wanted = std::min<size_t>(tags.size(), most - count);
     const size_t taken = events_.take(std::span(tags).first(wanted));
     for (const uint64_t tag : std::span(tags).first(taken)) {
-      // A queue may be ready that was deleted meanwhile; several of one JFC are one event.
+      // A queue may be ready that was deleted meanwhile; several of one JFC are one event, and the
+      // others of it are still armed after that.
       auto* const jfc = reinterpret_cast<Jfc*>(tag);
       const bool lives = std::ranges::find(attached_, jfc) != attached_.end();
-      if (lives && std::find(out, out + count, jfc) == out + count) out[count++] = jfc;
+      if (!lives || !jfc->take_armed()) continue;
+      if (std::find(out, out + count, jfc) == out + count) out[count++] = jfc;
     }
     if (taken < wanted) break;
   }

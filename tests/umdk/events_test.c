@@ -658,6 +658,86 @@ static void receives_of_a_deleted_queue(struct ends* ends) {
   CHECK(urma_delete_jfr(jfr) == URMA_SUCCESS);
 }
 
+// ---- an event for each arm
+
+static urma_jfs_t* deep_jfs(struct end* end, uint32_t depth) {
+  urma_jfs_cfg_t cfg = {.depth = depth, .trans_mode = URMA_TM_RM, .max_sge = 1, .jfc = end->jfc};
+  urma_jfs_t* const jfs = urma_create_jfs(end->ctx, &cfg);
+  REQUIRE(jfs != NULL);
+  return jfs;
+}
+
+static void post_to(struct end* end, urma_jfs_t* jfs) {
+  CHECK(urma_write(jfs, end->to, end->there, end->seg, (uint64_t)end->there_memory,
+                   (uint64_t)end->memory, 8, signalled, 1) == URMA_SUCCESS);
+}
+
+static void take_records(struct end* end, int count) {
+  urma_cr_t records[8];
+  CHECK(collect(end->jfc, records, count) == count);
+}
+
+// No event is left, and none is asked for.
+static void disarm(struct end* end) {
+  settle_down(end);
+  CHECK(arm(end));
+  post_write(end, 1);
+  CHECK(take_event(end, wait_ms));
+  settle_down(end);
+}
+
+// Neither works nor the end of a flush raise an event that was not asked for.
+static void no_event_without_an_arm(struct ends* ends) {
+  struct end* a = &ends->a;
+  disarm(a);
+  set_state(a, URMA_JETTY_STATE_ERROR);
+  CHECK(!take_event(a, no_event_ms));
+  check_flushed(a, 0);
+  set_state(a, URMA_JETTY_STATE_READY);
+  CHECK(arm(a));
+  set_state(a, URMA_JETTY_STATE_ERROR);
+  CHECK(take_event(a, wait_ms));
+  check_flushed(a, 0);
+  set_state(a, URMA_JETTY_STATE_READY);
+}
+
+// A JFC whose queues need more than its depth raises one event for each arm all the same.
+static void one_event_of_a_grown_jfc(struct ends* ends) {
+  struct end* a = &ends->a;
+  disarm(a);
+  urma_jfs_t* const large = deep_jfs(a, 2000);
+  post_to(a, large);
+  CHECK(!take_event(a, no_event_ms));
+  take_records(a, 1);
+  CHECK(arm(a));
+  post_write(a, 1);
+  CHECK(take_event(a, wait_ms));
+  post_to(a, large);
+  CHECK(!take_event(a, no_event_ms));
+  take_records(a, 2);
+  CHECK(arm(a));
+  post_to(a, large);
+  CHECK(take_event(a, wait_ms));
+  post_write(a, 1);
+  CHECK(!take_event(a, no_event_ms));
+  CHECK(arm(a) && take_event(a, wait_ms));
+  take_records(a, 2);
+  CHECK(!take_event(a, no_event_ms));
+  // It grows while it is not armed, and while it is.
+  urma_jfs_t* const larger = deep_jfs(a, 4000);
+  post_to(a, larger);
+  CHECK(!take_event(a, no_event_ms));
+  take_records(a, 1);
+  CHECK(arm(a));
+  urma_jfs_t* const largest = deep_jfs(a, 8000);
+  post_to(a, largest);
+  CHECK(take_event(a, wait_ms));
+  take_records(a, 1);
+  CHECK(urma_delete_jfs(large) == URMA_SUCCESS);
+  CHECK(urma_delete_jfs(larger) == URMA_SUCCESS);
+  CHECK(urma_delete_jfs(largest) == URMA_SUCCESS);
+}
+
 int main(void) {
   name_devices();
   urma_log_set_level(URMA_VLOG_LEVEL_CRIT);
@@ -680,6 +760,8 @@ int main(void) {
     suspended(&ends);
     poll_while_deleting(&ends);
     deleted_queue(&ends);
+    no_event_without_an_arm(&ends);
+    one_event_of_a_grown_jfc(&ends);
     atomics_of_a_deleted_jetty(&ends, 0);
     atomics_of_a_deleted_jetty(&ends, 9);
     records_beside_a_deleted_jetty(&ends);
