@@ -131,11 +131,32 @@ bool Context::take(urma_async_event_t& event) {
     if (events_.empty()) raised_.quiet();
     return true;
   }
+  return take_from_device(event);
+}
+
+bool Context::take_from_device(urma_async_event_t& event) {
   std::array<Event, 1> one;
   while (device.events(one) == 1 && one[0].kind != EventKind::closed) {
     if (translate(one[0], event)) return true;
   }
   return false;
+}
+
+// The device's events name numbers, so they are translated while it has this one.
+void Context::forget(const Numbered& what) {
+  const std::lock_guard held(events_mutex_);
+  urma_async_event_t event{};
+  while (take_from_device(event)) events_.push_back(event);
+  std::erase_if(events_, [&](const urma_async_event_t& one) {
+    const bool of_jfr = one.event_type == URMA_EVENT_JFR_LIMIT;
+    return what.object == (of_jfr ? reinterpret_cast<uintptr_t>(one.element.jfr)
+                                  : reinterpret_cast<uintptr_t>(one.element.jetty));
+  });
+  if (events_.empty()) {
+    raised_.quiet();
+  } else {
+    raised_.ring();
+  }
 }
 
 // The C API has no word for most events.

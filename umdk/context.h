@@ -59,6 +59,9 @@ struct Context : urma_context_t {
   void raise(const urma_async_event_t& event);
   // Takes the oldest event, of either source. Returns false if there is none.
   bool take(urma_async_event_t& event);
+  // Drops the events of an object that is deleted, before its number becomes free. Throws
+  // std::bad_alloc.
+  void forget(const Numbered& what);
 
   // Keeps pages of the window that are behind memory of the program, and are not shared any more,
   // until the memory can have private pages.
@@ -70,6 +73,7 @@ struct Context : urma_context_t {
 
  private:
   void end_kept();
+  bool take_from_device(urma_async_event_t& event);
   bool translate(const Event& event, urma_async_event_t& out) const;
 
   // The kernel provides the memory of those numbers that are used.

@@ -62,6 +62,7 @@ void Jfr::deactivate() {
   const std::lock_guard held(context().numbers());
   queue.reset();
   jfc.forget(id_);
+  context().forget(numbered_);
   context().enter(id_, nullptr);
   jfc.let_go();
   urma_jfr_opt.is_actived = false;

@@ -143,6 +143,7 @@ void Sender::deactivate() {
   jetty_.reset();
   jfc.forget(id_);
   if (receives != nullptr) find<Jfc>(receives->jfr_cfg.jfc)->forget(id_);
+  context_.forget(numbered_);
   context_.enter(id_, nullptr);
   jfc.let_go();
   if (receives != nullptr) receives->let_go();
