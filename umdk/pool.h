@@ -12,11 +12,14 @@
 namespace urma::umdk {
 
 // Memory for the objects of one type. It is never returned to the system: a program that uses a
-// pointer to a deleted object reads zeros, or another object of the same type, and no call accepts
-// the former. Memory that was freed first is used again first. Any thread calls it.
+// pointer to a deleted object reads zeros, which no call accepts. Memory that was freed first is
+// used again first, and not before `rests` further objects were freed; a pointer that is older
+// than that may mean another object. Any thread calls it.
 template <class Object>
 class Pool {
  public:
+  static constexpr size_t rests = 256;
+
   // Throws std::bad_alloc, and what the constructor throws.
   template <class... Arguments>
   static Object* make(Arguments&&... arguments) {
@@ -39,7 +42,7 @@ class Pool {
  private:
   static void* take() {
     const std::lock_guard held(mutex());
-    if (!free().empty()) {
+    if (free().size() > rests) {
       void* const memory = free().front();
       free().pop_front();
       return memory;

@@ -750,6 +750,26 @@ static void objects_in_use(struct ends* ends) {
   CHECK(bad == a->jfr);
 }
 
+// The memory of a deleted object is not used again at once, so calls refuse the old pointer while
+// there are newer objects.
+static void deleted_then_made_again(struct end* a) {
+  enum { further = 256 };
+  urma_jfc_cfg_t cfg = {.depth = 4};
+  urma_jfc_t* const old = urma_create_jfc(a->ctx, &cfg);
+  REQUIRE(old != NULL);
+  CHECK(urma_delete_jfc(old) == URMA_SUCCESS);
+  for (int i = 0; i < further; ++i) {
+    urma_cr_t record;
+    urma_jfc_t* const next = urma_create_jfc(a->ctx, &cfg);
+    REQUIRE(next != NULL);
+    CHECK(next != old);
+    REFUSES(EINVAL, urma_delete_jfc(old));
+    CHECK(urma_poll_jfc(old, 1, &record) == -1);
+    CHECK(urma_poll_jfc(next, 1, &record) == 0);
+    CHECK(urma_delete_jfc(next) == URMA_SUCCESS);
+  }
+}
+
 static void token_in_use(struct end* a) {
   urma_token_id_t* const token = urma_alloc_token_id(a->ctx);
   urma_seg_cfg_t cfg = seg_cfg_of(a->memory, URMA_ACCESS_READ);
@@ -967,6 +987,7 @@ static void one_device(const char* device) {
   wrong_opcodes(&ends);
   wrong_atomics(&ends);
   objects_in_use(&ends);
+  deleted_then_made_again(&ends.a);
   token_in_use(&ends.a);
   two_steps_jfc(&ends.a);
   two_steps_jfs(&ends.a);
