@@ -663,6 +663,50 @@ static void receives_of_a_deleted_queue(struct ends* ends) {
   CHECK(urma_delete_jfr(jfr) == URMA_SUCCESS);
 }
 
+static urma_jfs_t* deep_jfs(struct end* end, uint32_t depth) {
+  urma_jfs_cfg_t cfg = {.depth = depth, .trans_mode = URMA_TM_RM, .max_sge = 1, .jfc = end->jfc};
+  urma_jfs_t* const jfs = urma_create_jfs(end->ctx, &cfg);
+  REQUIRE(jfs != NULL);
+  return jfs;
+}
+
+static void post_to(struct end* end, urma_jfs_t* jfs, uint64_t user_ctx) {
+  CHECK(urma_write(jfs, end->to, end->there, end->seg, (uint64_t)end->there_memory,
+                   (uint64_t)end->memory, 8, signalled, user_ctx) == URMA_SUCCESS);
+}
+
+static void* make_and_delete(void* argument) {
+  struct end* const end = argument;
+  while (__atomic_load_n(&stop, __ATOMIC_ACQUIRE) == 0) {
+    urma_jfs_t* const jfs = deep_jfs(end, 8);
+    for (int i = 0; i < 4; ++i) post_to(end, jfs, 1);
+    CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS);
+  }
+  return argument;
+}
+
+// Two threads take turns with the same numbers. Each queue has its own records, all of them.
+static void numbers_between_threads(struct ends* ends) {
+  struct end* a = &ends->a;
+  pthread_t thread;
+  void* result = NULL;
+  __atomic_store_n(&stop, 0, __ATOMIC_RELEASE);
+  REQUIRE(pthread_create(&thread, NULL, make_and_delete, a) == 0);
+  for (int i = 0; i < 300; ++i) {
+    urma_jfs_t* const jfs = deep_jfs(a, 8);
+    post_to(a, jfs, 7);
+    urma_cr_t record = {0};
+    while (record.user_ctx != 7) {
+      REQUIRE(collect(a->jfc, &record, 1) == 1);
+      CHECK((record.user_ctx == 7) == (record.user_data == (uintptr_t)jfs));
+    }
+    CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS);
+  }
+  __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+  CHECK(pthread_join(thread, &result) == 0 && result != NULL);
+  no_record(a);
+}
+
 // ---- asynchronous events of deleted objects
 
 static void no_async_event(struct end* end) {
@@ -747,18 +791,6 @@ static void event_of_a_deleted_jetty(struct ends* ends) {
 
 // ---- an event for each arm
 
-static urma_jfs_t* deep_jfs(struct end* end, uint32_t depth) {
-  urma_jfs_cfg_t cfg = {.depth = depth, .trans_mode = URMA_TM_RM, .max_sge = 1, .jfc = end->jfc};
-  urma_jfs_t* const jfs = urma_create_jfs(end->ctx, &cfg);
-  REQUIRE(jfs != NULL);
-  return jfs;
-}
-
-static void post_to(struct end* end, urma_jfs_t* jfs) {
-  CHECK(urma_write(jfs, end->to, end->there, end->seg, (uint64_t)end->there_memory,
-                   (uint64_t)end->memory, 8, signalled, 1) == URMA_SUCCESS);
-}
-
 // No event is left, and none is asked for.
 static void disarm(struct end* end) {
   settle_down(end);
@@ -788,17 +820,17 @@ static void one_event_of_a_grown_jfc(struct ends* ends) {
   struct end* a = &ends->a;
   disarm(a);
   urma_jfs_t* const large = deep_jfs(a, 2000);
-  post_to(a, large);
+  post_to(a, large, 1);
   CHECK(!take_event(a, no_event_ms));
   take_records(a, 1);
   CHECK(arm(a));
   post_write(a, 1);
   CHECK(take_event(a, wait_ms));
-  post_to(a, large);
+  post_to(a, large, 1);
   CHECK(!take_event(a, no_event_ms));
   take_records(a, 2);
   CHECK(arm(a));
-  post_to(a, large);
+  post_to(a, large, 1);
   CHECK(take_event(a, wait_ms));
   post_write(a, 1);
   CHECK(!take_event(a, no_event_ms));
@@ -807,12 +839,12 @@ static void one_event_of_a_grown_jfc(struct ends* ends) {
   CHECK(!take_event(a, no_event_ms));
   // It grows while it is not armed, and while it is.
   urma_jfs_t* const larger = deep_jfs(a, 4000);
-  post_to(a, larger);
+  post_to(a, larger, 1);
   CHECK(!take_event(a, no_event_ms));
   take_records(a, 1);
   CHECK(arm(a));
   urma_jfs_t* const largest = deep_jfs(a, 8000);
-  post_to(a, largest);
+  post_to(a, largest, 1);
   CHECK(take_event(a, wait_ms));
   take_records(a, 1);
   CHECK(urma_delete_jfs(large) == URMA_SUCCESS);
@@ -848,6 +880,7 @@ int main(void) {
     atomics_of_a_deleted_jetty(&ends, 9);
     records_beside_a_deleted_jetty(&ends);
     receives_of_a_deleted_queue(&ends);
+    numbers_between_threads(&ends);
     event_of_a_deleted_jfr(&ends);
     event_of_a_deleted_jetty(&ends);
     end_ends(&ends);
