@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <new>
 
+#include "umdk/context.h"
 #include "umdk/handle.h"
 #include "umdk/log.h"
 #include "umdk/pool.h"
@@ -62,11 +63,25 @@ inline urma_status_t refuse_null(const char* call, const char* what) {
                 what);
 }
 
+// Returns whether an object belongs to the parent of this process (Context::is_inherited). No call
+// waits for a lock of such an object.
+inline bool is_inherited(const Context& context) { return context.is_inherited(); }
+template <class Object>
+bool is_inherited(const Object& object) {
+  return static_cast<const Context*>(object.urma_ctx)->is_inherited();
+}
+inline urma_status_t refuse_inherited(const char* call) {
+  return refuse(URMA_FAIL, call,
+                "the object belongs to the parent of this process, which fork() made. Fix: create "
+                "a context in this process");
+}
+
 // A call on an object that exists: finds it, and runs the function with it.
 template <class Object, class Public, class Function>
 urma_status_t with(const char* call, const char* what, Public* given, Function&& function) {
   Object* const object = find<Object>(given);
   if (object == nullptr) return refuse_null(call, what);
+  if (is_inherited(*object)) return refuse_inherited(call);
   return run(call, [&] { return function(*object); });
 }
 

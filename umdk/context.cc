@@ -27,6 +27,8 @@ void lend(urma::Device&& device, std::vector<Segment>&& pages) {
 
 }  // namespace
 
+std::atomic<uint32_t> Context::forks{0};
+
 void Context::FreeTable::operator()(std::atomic<const Numbered*>* table) const {
   std::free(static_cast<void*>(table));
 }
@@ -35,7 +37,10 @@ Context::Context(Device& from, uint32_t index, urma::Device opened)
     : urma_context_t{},
       device(std::move(opened)),
       by_id_(static_cast<std::atomic<const Numbered*>*>(
-          std::calloc(id_limit, sizeof(std::atomic<const Numbered*>)))) {
+          std::calloc(id_limit, sizeof(std::atomic<const Numbered*>)))),
+      forks_before_(forks.load()) {
+  static const bool counts = pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1); }) == 0;
+  if (!counts) throw std::bad_alloc();
   const Place place = place_of(device.endpoint());
   dev = &from;
   ops = &operations;

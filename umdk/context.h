@@ -34,6 +34,10 @@ struct Context : urma_context_t {
   Context(Device& from, uint32_t index, urma::Device opened);
   ~Context();
 
+  // Returns whether the parent of this process made it, which is a child of fork(). The child has
+  // none of the threads, and a lock of the context's objects may be held by one of them.
+  bool is_inherited() const { return forks_before_ != forks.load(std::memory_order_relaxed); }
+
   // Returns the number of an object of this context.
   urma_jetty_id_t id_of(JettyId id) const { return {eid, uasid, number(id)}; }
 
@@ -72,6 +76,9 @@ struct Context : urma_context_t {
   uint64_t handle = 0;
 
  private:
+  // How many calls of fork() led to this process.
+  static std::atomic<uint32_t> forks;
+
   void end_kept();
   bool take_from_device(urma_async_event_t& event);
   bool translate(const Event& event, urma_async_event_t& out) const;
@@ -88,6 +95,7 @@ struct Context : urma_context_t {
   std::deque<urma_async_event_t> events_;
   OwnDescriptor raised_;  // an eventfd: readable while events_ is not empty
   OwnDescriptor both_;    // an epoll set of that and of the device's descriptor
+  const uint32_t forks_before_;
 };
 
 }  // namespace urma::umdk

@@ -279,6 +279,10 @@ urma_status_t urma_post_jetty_send_wr(urma_jetty_t* jetty, urma_jfs_wr_t* wr,
   if (object == nullptr || !object->active() || wr == nullptr || bad_wr == nullptr) {
     return refuse_null(__func__, "jetty, wr or bad_wr");
   }
+  if (is_inherited(*object)) [[unlikely]] {
+    *bad_wr = wr;
+    return refuse_inherited(__func__);
+  }
   return object->sender->post(__func__, wr, object->remote_jetty, bad_wr);
 }
 
@@ -289,6 +293,10 @@ urma_status_t urma_post_jetty_recv_wr(urma_jetty_t* jetty, urma_jfr_wr_t* wr,
   Jetty* const object = find<Jetty>(jetty);
   if (object == nullptr || !object->active() || wr == nullptr || bad_wr == nullptr) {
     return refuse_null(__func__, "jetty, wr or bad_wr");
+  }
+  if (is_inherited(*object)) [[unlikely]] {
+    *bad_wr = wr;
+    return refuse_inherited(__func__);
   }
   return find<Jfr>(object->jetty_cfg.shared.jfr)->post(__func__, wr, bad_wr);
 }

@@ -40,6 +40,7 @@ urma_status_t wrong_state(const char* call, bool active) {
 Jfc* allocate(const char* call, urma_context_t* ctx, const urma_jfc_cfg_t* config) {
   auto* const context = find<Context>(ctx);
   if (context == nullptr || config == nullptr) return null(refuse_null(call, "ctx or cfg"));
+  if (is_inherited(*context)) return null(refuse_inherited(call));
   return Pool<Jfc>::make(*context, *config);
 }
 
@@ -165,6 +166,10 @@ int urma_poll_jfc(urma_jfc_t* jfc, int cr_cnt, urma_cr_t* cr) {
     refuse_null(__func__, "jfc or cr");
     return -1;
   }
+  if (is_inherited(*queue)) [[unlikely]] {
+    refuse_inherited(__func__);
+    return -1;
+  }
   return queue->poll(std::span(cr, static_cast<size_t>(cr_cnt)));
 }
 
@@ -182,6 +187,10 @@ int urma_wait_jfc(urma_jfce_t* jfce, uint32_t jfc_cnt, int time_out, urma_jfc_t*
   Jfce* const events = find<Jfce>(jfce);
   if (events == nullptr || jfc_cnt == 0 || jfc == nullptr) {
     refuse_null(__func__, "jfce or jfc");
+    return -1;
+  }
+  if (is_inherited(*events)) {
+    refuse_inherited(__func__);
     return -1;
   }
   return events->wait(jfc, jfc_cnt, time_out);

@@ -180,6 +180,10 @@ urma_status_t urma_post_jfr_wr(urma_jfr_t* jfr, urma_jfr_wr_t* wr, urma_jfr_wr_t
   if (queue == nullptr || !queue->active() || wr == nullptr || bad_wr == nullptr) {
     return refuse_null(__func__, "jfr, wr or bad_wr");
   }
+  if (is_inherited(*queue)) [[unlikely]] {
+    *bad_wr = wr;
+    return refuse_inherited(__func__);
+  }
   return queue->post(__func__, wr, bad_wr);
 }
 

@@ -136,6 +136,10 @@ urma_status_t urma_post_jfs_wr(urma_jfs_t* jfs, urma_jfs_wr_t* wr, urma_jfs_wr_t
   if (queue == nullptr || !queue->active() || wr == nullptr || bad_wr == nullptr) {
     return refuse_null(__func__, "jfs, wr or bad_wr");
   }
+  if (is_inherited(*queue)) [[unlikely]] {
+    *bad_wr = wr;
+    return refuse_inherited(__func__);
+  }
   return queue->sender->post(__func__, wr, nullptr, bad_wr);
 }
 

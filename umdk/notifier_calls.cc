@@ -97,6 +97,10 @@ int urma_wait_notify(urma_notifier_t* notifier, uint32_t cnt, urma_notify_t* not
     errno = refuse_null(__func__, "notifier or notify");
     return -1;
   }
+  if (is_inherited(*results)) {
+    errno = refuse_inherited(__func__);
+    return -1;
+  }
   return results->wait(std::span(notify, cnt), timeout);
 }
 

@@ -36,6 +36,7 @@ template <class Object, class Config>
 Object* allocate(const char* call, urma_context_t* ctx, Config* cfg) {
   auto* const context = find<Context>(ctx);
   if (context == nullptr || cfg == nullptr) return null(refuse_null(call, "ctx or cfg"));
+  if (is_inherited(*context)) return null(refuse_inherited(call));
   if (const auto status = begin(call, *cfg); status != URMA_SUCCESS) return null(status);
   return Pool<Object>::make(*context, *cfg);
 }
