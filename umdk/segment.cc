@@ -98,11 +98,29 @@ TargetSegment::TargetSegment(Context& context, const urma_seg_t& what) : urma_ta
 
 TargetSegment::~TargetSegment() { context().let_go(); }
 
+namespace {
+
+// Returns whether the segments of a TokenID can have this one among them: peers show one token for
+// all of them, except for one that no peer may access.
+bool fits(const Token& token, const urma_seg_cfg_t& cfg) {
+  if (token.segments.empty() || rights_of(cfg.flag.bs.access) == Rights::local_only) return true;
+  const uint32_t policy = cfg.flag.bs.token_policy;
+  return policy == token.policy &&
+         (policy == URMA_TOKEN_NONE || cfg.token_value.token == token.value);
+}
+
+}  // namespace
+
 Result<TargetSegment*> register_segment(Context& context, const urma_seg_cfg_t& cfg) {
   Token* const token = cfg.flag.bs.token_id_valid != 0
                            ? static_cast<Token*>(cfg.token_id)
                            : Pool<Token>::make(context, urma_token_id_flag_t{});
   const std::lock_guard held(token->mutex);
+  if (!fits(*token, cfg)) {
+    return Error{Status::invalid_argument,
+                 "the TokenID has a segment with another token_value or token_policy. Fix: choose "
+                 "the same for all segments of a TokenID, or make another TokenID"};
+  }
   SegmentOptions options{.rights = rights_of(cfg.flag.bs.access)};
   if (!token->segments.empty()) {
     options.with = &*token->segments.front()->own;
@@ -130,6 +148,10 @@ Result<TargetSegment*> register_segment(Context& context, const urma_seg_cfg_t& 
   segment->user_ctx = cfg.user_ctx;
   segment->mva = cfg.va;
   segment->token_id = token;
+  if (token->segments.empty()) {
+    token->policy = cfg.flag.bs.token_policy;
+    token->value = cfg.token_value.token;
+  }
   token->segments.push_back(segment);
   token->ref.atomic_cnt.fetch_add(1);
   token->token_id = number(segment->remote.token_id) << token_id_shift;

@@ -25,6 +25,9 @@ struct Token : urma_token_id_t {
 
   std::mutex mutex;
   std::vector<TargetSegment*> segments{};  // those that have it; guarded by `mutex`
+  // What the first of them asked for, which is what peers need for all of them.
+  uint32_t policy = URMA_TOKEN_NONE;
+  uint32_t value = 0;
 };
 
 // A segment of the C API: registered here, or imported.

@@ -790,6 +790,34 @@ static void token_in_use(struct end* a) {
   CHECK(urma_free_token_id(token) == URMA_SUCCESS);
 }
 
+// Peers show one token for all segments of a TokenID.
+static void token_of_another_segment(struct end* a) {
+  urma_token_id_t* const token = urma_alloc_token_id(a->ctx);
+  urma_seg_cfg_t cfg = seg_cfg_of(a->memory, URMA_ACCESS_READ);
+  cfg.flag.bs.token_id_valid = 1;
+  cfg.token_id = token;
+  urma_target_seg_t* const first = urma_register_seg(a->ctx, &cfg);
+  REQUIRE(first != NULL);
+  cfg.va += 4096;
+  urma_seg_cfg_t other_value = cfg;
+  other_value.token_value.token += 1;
+  NULLS(EINVAL, urma_register_seg(a->ctx, &other_value));
+  urma_seg_cfg_t no_token = cfg;
+  no_token.flag.bs.token_policy = URMA_TOKEN_NONE;
+  NULLS(EINVAL, urma_register_seg(a->ctx, &no_token));
+  // No peer may access this one.
+  no_token.flag.bs.access = URMA_ACCESS_LOCAL_ONLY;
+  urma_target_seg_t* const local = urma_register_seg(a->ctx, &no_token);
+  REQUIRE(local != NULL);
+  CHECK(urma_unregister_seg(local) == URMA_SUCCESS);
+  // Without segments the TokenID may have any token.
+  CHECK(urma_unregister_seg(first) == URMA_SUCCESS);
+  urma_target_seg_t* const last = urma_register_seg(a->ctx, &other_value);
+  REQUIRE(last != NULL);
+  CHECK(urma_unregister_seg(last) == URMA_SUCCESS);
+  CHECK(urma_free_token_id(token) == URMA_SUCCESS);
+}
+
 static void bound_jetties(struct ends* ends) {
   struct end* a = &ends->a;
   REFUSES(EINVAL, urma_unbind_jetty(a->jetty));
@@ -989,6 +1017,7 @@ static void one_device(const char* device) {
   objects_in_use(&ends);
   deleted_then_made_again(&ends.a);
   token_in_use(&ends.a);
+  token_of_another_segment(&ends.a);
   two_steps_jfc(&ends.a);
   two_steps_jfs(&ends.a);
   two_steps_jetty(&ends.a);
