@@ -358,12 +358,21 @@ void Sender::give_back_slots(const Batch& batch, size_t first) {
 }
 
 Result<PeerId> Sender::peer(const Place& place) {
-  if (last_peer_ && place == last_place_) return last_peer_;
-  auto found = context_.peer_at(place);
-  if (!found) return found;
-  last_place_ = place;
-  last_peer_ = *found;
+  const auto set = std::span(known_).subspan(place.uasid % known_sets * known_ways, known_ways);
+  for (const Known& known : set) {
+    if (known.peer && known.place == place) return known.peer;
+  }
+  auto found = look_up(place);
+  if (found) set[next_known_++ % known_ways] = {place, *found};
   return found;
+}
+
+[[gnu::noinline, gnu::cold]] Result<PeerId> Sender::look_up(const Place& place) {
+  try {
+    return context_.peer_at(place);
+  } catch (const std::bad_alloc&) {
+    return Error{Status::no_resources, "the system has no memory left. Fix: free some"};
+  }
 }
 
 // Finds out which Jetty a work is for. A program may write the target itself. A bound Jetty sends

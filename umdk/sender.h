@@ -58,6 +58,15 @@ class Sender {
     uint32_t bytes = 0;
   };
 
+  // A peer to which the program sends by targets that it wrote itself. The device looks it up once,
+  // which allocates memory.
+  struct Known {
+    Place place;
+    PeerId peer;
+  };
+  static constexpr size_t known_sets = 16;
+  static constexpr size_t known_ways = 4;
+
   urma_status_t add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound);
   urma_status_t to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& work);
   urma_status_t to_atomic(Batch& batch, const urma_jfs_wr_t& wr, Work& work);
@@ -68,6 +77,7 @@ class Sender {
   Fetching* take_slot();
   void give_back_slots(const Batch& batch, size_t first);
   Result<PeerId> peer(const Place& place);
+  Result<PeerId> look_up(const Place& place);
 
   Context& context_;
   const Options options_;
@@ -80,8 +90,8 @@ class Sender {
   bool ordered_ = false;       // each work waits for the earlier ones
   std::vector<Fetching> fetching_;
   size_t next_slot_ = 0;
-  Place last_place_;  // of a target that the program wrote itself
-  PeerId last_peer_;
+  std::array<Known, known_sets * known_ways> known_{};
+  size_t next_known_ = 0;
 };
 
 }  // namespace urma::umdk

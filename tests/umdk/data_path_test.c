@@ -184,7 +184,29 @@ static void use_jfs(struct ends* ends, urma_jfs_t* jfs) {
   CHECK(collect(a->jfc, records, 2) == 2);
 }
 
-static void use(struct ends* ends, urma_jfs_t* jfs, int rounds) {
+// Writes in turn to several peers, by targets and segments that the program writes itself.
+static void write_by_hand(struct ends* ends, struct end* others) {
+  struct end* const owners[] = {&ends->b, &others[0], &others[1]};
+  for (int i = 0; i < 3; ++i) {
+    urma_target_jetty_t target = {.id = owners[i]->jetty->jetty_id};
+    urma_user_tseg_t segment = {.token_id = owners[i]->seg->seg.token_id, .token_value = secret};
+    urma_sge_t from = here(&ends->a, 0, bytes);
+    urma_sge_t to = {
+        .addr = owners[i]->seg->seg.ubva.va, .len = bytes, .tseg = NULL, .user_tseg = &segment};
+    urma_jfs_wr_t wr = work(URMA_OPC_WRITE);
+    wr.tjetty = &target;
+    wr.rw.src = (urma_sg_t){&from, 1};
+    wr.rw.dst = (urma_sg_t){&to, 1};
+    wr.flag.bs.complete_enable = 1;
+    urma_jfs_wr_t* bad = NULL;
+    urma_cr_t record;
+    CHECK(urma_post_jetty_send_wr(ends->a.jetty, &wr, &bad) == URMA_SUCCESS);
+    CHECK(collect(ends->a.jfc, &record, 1) == 1);
+    CHECK(record.status == URMA_CR_SUCCESS);
+  }
+}
+
+static void use(struct ends* ends, struct end* others, urma_jfs_t* jfs, int rounds) {
   for (int i = 0; i < rounds; ++i) {
     use_jfs(ends, jfs);
     write_and_read(ends, bytes);
@@ -192,18 +214,20 @@ static void use(struct ends* ends, urma_jfs_t* jfs, int rounds) {
     send_all_ways(ends);
     change_words(ends);
     post_list(ends);
+    write_by_hand(ends, others);
     wait_for_event(ends);
   }
 }
 
 static void check_device(const char* device, urma_transport_mode_t mode) {
   struct ends ends = make_ends(device, mode);
+  struct end others[] = {make_end(device, mode), make_end(device, mode)};
   urma_jfs_t* const jfs = make_jfs(&ends.a);
-  use(&ends, jfs, 10);
+  use(&ends, others, jfs, 10);
   atomic_store(&allocations, 0);
   atomic_store(&locks, 0);
   atomic_store(&armed, true);
-  use(&ends, jfs, 50);
+  use(&ends, others, jfs, 50);
   atomic_store(&armed, false);
   if (atomic_load(&allocations) + atomic_load(&locks) > 0) {
     fprintf(stderr, "%s: %d allocations, %d locks\n", device, allocations, locks);
@@ -211,6 +235,7 @@ static void check_device(const char* device, urma_transport_mode_t mode) {
   CHECK(atomic_load(&allocations) == 0);
   CHECK(atomic_load(&locks) == 0);
   CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS);
+  for (int i = 0; i < 2; ++i) end_end(&others[i]);
   end_ends(&ends);
 }
 
