@@ -26,6 +26,10 @@ struct Numbered {
   bool jetty = false;
 };
 
+// Returns what the C API is told as the number of the channel to a peer: of a target, and of the
+// records of its messages.
+inline uint32_t channel_number(PeerId peer) { return peer.index + 1; }
+
 // An opened device. Programs may use it from any thread.
 struct Context : urma_context_t {
   static constexpr uint64_t kind = 0x636f'6e74'6578;
@@ -40,6 +44,9 @@ struct Context : urma_context_t {
 
   // Returns the number of an object of this context.
   urma_jetty_id_t id_of(JettyId id) const { return {eid, uasid, number(id)}; }
+
+  // Returns a number that no other JFC of this context has.
+  uint32_t next_jfc_number() { return jfcs_.fetch_add(1) + 1; }
 
   // ---- What has which number. Readers take no lock.
   void enter(JettyId id, const Numbered* what) { by_id_[number(id)].store(what); }
@@ -96,6 +103,7 @@ struct Context : urma_context_t {
   OwnDescriptor raised_;  // an eventfd: readable while events_ is not empty
   OwnDescriptor both_;    // an epoll set of that and of the device's descriptor
   const uint32_t forks_before_;
+  std::atomic<uint32_t> jfcs_{0};
 };
 
 }  // namespace urma::umdk

@@ -22,7 +22,7 @@ constexpr uint32_t most_entries = 1 << 22;
 Jfc::Jfc(Context& context, const urma_jfc_cfg_t& cfg) : urma_jfc_t{} {
   urma_ctx = &context;
   jfc_cfg = cfg;
-  jfc_id = {context.eid, context.uasid, 0};
+  jfc_id = {context.eid, context.uasid, context.next_jfc_number()};
   pthread_mutex_init(&event_mutex, nullptr);
   pthread_cond_init(&event_cond, nullptr);
   context.hold();
@@ -117,7 +117,10 @@ bool Jfc::record(const Completion& from, urma_cr_t& to) {
               : from.with_immediate ? URMA_CR_OPC_SEND_WITH_IMM
                                     : URMA_CR_OPC_SEND;
   to.imm_data = from.immediate;
-  if (from.ok()) name_sender(from, to.remote_id);
+  if (from.ok()) {
+    name_sender(from, to.remote_id);
+    to.tpn = channel_number(from.from);
+  }
   return true;
 }
 

@@ -36,7 +36,7 @@ Result<Target*> import_target(Context& context, const urma_target_jetty_t& descr
   if (!remote) return remote.error();
   auto* const target = Pool<Target>::make(context, described);
   target->remote = *remote;
-  target->tp.tpn = remote->peer.index + 1;
+  target->tp.tpn = channel_number(remote->peer);
   return target;
 }
 

@@ -227,6 +227,8 @@ static void several_jfcs(struct ends* ends) {
   for (int i = 0; i < count; ++i) {
     urma_jfc_cfg_t cfg = {.depth = 16, .jfce = a->jfce};
     jfcs[i] = urma_create_jfc(a->ctx, &cfg);
+    REQUIRE(jfcs[i] != NULL);
+    CHECK(jfcs[i]->jfc_id.id > (i > 0 ? jfcs[i - 1]->jfc_id.id : a->jfc->jfc_id.id));
     urma_jfs_cfg_t jfs_cfg = {.depth = 4, .trans_mode = URMA_TM_RM, .max_sge = 1, .jfc = jfcs[i]};
     all[i] = urma_create_jfs(a->ctx, &jfs_cfg);
     REQUIRE(all[i] != NULL);

@@ -27,6 +27,7 @@ static void check_arrival(struct end* end, const struct end* from, const urma_cr
   CHECK(record->local_id == end->jetty->jetty_id.id);
   CHECK(record->user_data == (uintptr_t)end->jetty);
   CHECK(memcmp(&record->remote_id, &from->jetty->jetty_id, sizeof record->remote_id) == 0);
+  CHECK(record->tpn != 0 && record->tpn == end->to->tp.tpn);
 }
 
 static void write_and_read(struct ends* ends, uint32_t bytes) {
