@@ -482,6 +482,23 @@ static void wrong_jetty_cfg(struct end* a, const urma_device_cap_t* cap) {
   CHECK(urma_delete_jfc(jfc) == URMA_SUCCESS);
 }
 
+// The numbers that a program may choose.
+static void chosen_numbers(struct end* a) {
+  static const uint32_t valid[] = {2, 3, 1023};
+  static const uint32_t wrong[] = {1, 1024, 5000};
+  urma_jetty_cfg_t cfg = jetty_cfg_of(a->jfc, a->jfr);
+  for (int i = 0; i < 3; ++i) {
+    cfg.id = valid[i];
+    urma_jetty_t* const jetty = urma_create_jetty(a->ctx, &cfg);
+    REQUIRE(jetty != NULL);
+    CHECK(jetty->jetty_id.id == valid[i]);
+    NULLS(EEXIST, urma_create_jetty(a->ctx, &cfg));
+    CHECK(urma_delete_jetty(jetty) == URMA_SUCCESS);
+    cfg.id = wrong[i];
+    NULLS(EINVAL, urma_create_jetty(a->ctx, &cfg));
+  }
+}
+
 // Which orders exist in each mode, and which one is the default.
 static void orders(struct end* a) {
   static const struct {
@@ -1018,6 +1035,7 @@ static void one_device(const char* device) {
   deleted_then_made_again(&ends.a);
   token_in_use(&ends.a);
   token_of_another_segment(&ends.a);
+  chosen_numbers(&ends.a);
   two_steps_jfc(&ends.a);
   two_steps_jfs(&ends.a);
   two_steps_jetty(&ends.a);
