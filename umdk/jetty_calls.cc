@@ -156,8 +156,9 @@ urma_status_t urma_query_jetty(urma_jetty_t* jetty, urma_jetty_cfg_t* cfg,
   if (cfg == nullptr || attr == nullptr) return refuse_null(__func__, "cfg or attr");
   return with<Jetty>(__func__, "jetty", jetty, [&](Jetty& object) {
     *cfg = object.jetty_cfg;
-    *attr = {.mask = JETTY_STATE,
-             .rx_threshold = 0,
+    const Jfr* const jfr = object.active() ? find<Jfr>(object.jetty_cfg.shared.jfr) : nullptr;
+    *attr = {.mask = JETTY_STATE | JETTY_RX_THRESHOLD,
+             .rx_threshold = jfr != nullptr ? jfr->threshold() : 0,
              .state = object.active() ? object.sender->state() : URMA_JETTY_STATE_RESET};
     return URMA_SUCCESS;
   });

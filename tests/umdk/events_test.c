@@ -273,7 +273,42 @@ static void delete_with_event(struct ends* ends) {
   }
 }
 
+// The moderation of events that URPC asks for, and a larger one, which has no effect.
+static void moderated(struct ends* ends) {
+  static const uint16_t counts[] = {1, 16};
+  struct end* a = &ends->a;
+  for (int i = 0; i < 2; ++i) {
+    urma_jfc_attr_t attr = {.mask = JFC_MODERATE_COUNT | JFC_MODERATE_PERIOD,
+                            .moderate_count = counts[i],
+                            .moderate_period = 1000};
+    urma_cr_t record;
+    settle_down(a);
+    CHECK(urma_modify_jfc(a->jfc, &attr) == URMA_SUCCESS);
+    CHECK(arm(a));
+    post_write(a, 1);
+    CHECK(take_event(a, wait_ms));
+    CHECK(collect(a->jfc, &record, 1) == 1);
+    CHECK(!take_event(a, 1));
+  }
+}
+
 // ---- asynchronous events
+
+// A Jetty has the threshold of its JFR.
+static void threshold_of_jetty(struct end* b) {
+  urma_jetty_attr_t attr = {.mask = JETTY_RX_THRESHOLD, .rx_threshold = 3};
+  urma_jetty_cfg_t cfg;
+  urma_jfr_attr_t of_jfr;
+  urma_jfr_cfg_t jfr_cfg;
+  CHECK(urma_modify_jetty(b->jetty, &attr) == URMA_SUCCESS);
+  attr = (urma_jetty_attr_t){.mask = 0};
+  CHECK(urma_query_jetty(b->jetty, &cfg, &attr) == URMA_SUCCESS);
+  CHECK((attr.mask & JETTY_RX_THRESHOLD) != 0 && attr.rx_threshold == 3);
+  CHECK(urma_query_jfr(b->jfr, &jfr_cfg, &of_jfr) == URMA_SUCCESS);
+  CHECK(of_jfr.rx_threshold == 3);
+  attr = (urma_jetty_attr_t){.mask = JETTY_STATE, .state = URMA_JETTY_STATE_SUSPENDED};
+  CHECK(urma_modify_jetty(b->jetty, &attr) == URMA_EINVAL);
+}
 
 static void receives_run_low(struct ends* ends) {
   struct end* b = &ends->b;
@@ -868,6 +903,8 @@ int main(void) {
     solicited(&ends);
     several_jfcs(&ends);
     delete_with_event(&ends);
+    moderated(&ends);
+    threshold_of_jetty(&ends.b);
     receives_run_low(&ends);
     flushed_works(&ends);
     flushed_atomics(&ends);
