@@ -59,6 +59,7 @@ Context::Context(Device& from, uint32_t index, urma::Device opened)
 }
 
 Context::~Context() {
+  echo.reset();  // it uses the device, which may be lent
   pthread_mutex_destroy(&mutex);
   end_kept();
 }

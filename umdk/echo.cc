@@ -71,13 +71,15 @@ Echo::Echo(urma::Device& device, urma::Jetty jetty)
 }
 
 Echo::~Echo() {
-  if (thread_ == nullptr) return;
   if (getpid() != process_) {  // a child of fork() has only one thread, and this is not it
     (void)thread_.release();
     return;
   }
-  stop_.ring();
-  thread_->join();
+  if (thread_ != nullptr) {
+    stop_.ring();
+    thread_->join();
+  }
+  if (published_) (void)device_.unpublish(ping_name);
 }
 
 void Echo::run() {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Jetty 5 of a process that answers pings: found by an EID alone, and only where the
 // environment asks for it.
+#define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -135,6 +138,49 @@ static void another_process_takes_over(const char* device) {
   CHECK(urma_delete_context(second) == URMA_SUCCESS);
 }
 
+static void* until_unlocked(void* mutex) {
+  pthread_mutex_lock(mutex);
+  pthread_mutex_unlock(mutex);
+  return NULL;
+}
+
+// Deletes a context whose memory keeps its pages of the window, because there is another thread: so
+// the library keeps the device open.
+static void delete_while_its_memory_is_used(urma_context_t* ctx) {
+  const size_t bytes = 16 * 4096;
+  char* const memory =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(memory != MAP_FAILED);
+  urma_seg_cfg_t cfg = {.va = (uint64_t)memory, .len = bytes};
+  cfg.flag.bs.access = URMA_ACCESS_READ | URMA_ACCESS_WRITE;
+  setenv("URMA_SEGMENTS", "window", 1);
+  urma_target_seg_t* const seg = urma_register_seg(ctx, &cfg);
+  unsetenv("URMA_SEGMENTS");
+  REQUIRE(seg != NULL);
+  pthread_t thread;
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&mutex);
+  REQUIRE(pthread_create(&thread, NULL, until_unlocked, &mutex) == 0);
+  CHECK(urma_unregister_seg(seg) == URMA_SUCCESS);
+  CHECK(urma_delete_context(ctx) == URMA_SUCCESS);
+  pthread_mutex_unlock(&mutex);
+  CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void nobody_answers_for_a_deleted_context(const char* device) {
+  delete_while_its_memory_is_used(open_context(device, "1"));
+  struct pinger pinger;
+  begin(&pinger, device);
+  CHECK(find(&pinger, ping_jetty, URMA_JETTY) == NULL);
+  urma_context_t* next = open_context(device, "1");
+  urma_target_jetty_t* to = find(&pinger, ping_jetty, URMA_JETTY);
+  REQUIRE(to != NULL);
+  ping(&pinger, to, 1, 4);
+  CHECK(urma_unimport_jetty(to) == URMA_SUCCESS);
+  end(&pinger);
+  CHECK(urma_delete_context(next) == URMA_SUCCESS);
+}
+
 static void only_where_it_is_asked_for(const char* device) {
   urma_context_t* silent = open_context(device, "0");
   struct pinger pinger;
@@ -184,6 +230,7 @@ int main(void) {
   for (int i = 0; i < device_count; ++i) {
     answers_each_message(where[i]);
     another_process_takes_over(where[i]);
+    nobody_answers_for_a_deleted_context(where[i]);
     only_where_it_is_asked_for(where[i]);
     a_program_has_a_jetty_5_of_its_own(where[i]);
   }
