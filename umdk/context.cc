@@ -101,7 +101,7 @@ Result<RemoteJetty> Context::ping_jetty_at(const urma_eid_t& at) {
   const Eid address = to_address(at);
   const bool window = in_window(address);
   if (window && std::memcmp(place_of(device.endpoint()).eid.raw, at.raw, sizeof at.raw) != 0) {
-    return Error{Status::peer_unreachable,
+    return Error{Status::invalid_argument,
                  "the EID is that of another window. Fix: open a device of that window"};
   }
   std::string host = to_string(address);

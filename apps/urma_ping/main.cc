@@ -19,6 +19,9 @@
 namespace urma::apps::ping {
 namespace {
 
+// A search may fail at once.
+constexpr Duration look_again = std::chrono::milliseconds(100);
+
 Duration duration(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }
@@ -37,6 +40,8 @@ class Run {
   void report(uint64_t number, Pinger::Answer answer, Duration round_trip);
   // Sleeps until the next message is due. Returns false if there is none.
   bool rest();
+  // Sleeps until then, or until the program is interrupted.
+  void sleep_until(Time then) const;
   std::optional<Time> earlier(Time when) const;
   void say(const std::string& line) const {
     if (!options_.quiet) print(line);
@@ -59,14 +64,17 @@ std::optional<Time> Run::earlier(Time when) const {
   return std::min(when, began_ + duration(*options_.deadline_seconds));
 }
 
-bool Run::rest() {
-  const Time until = *earlier(read_clock() + duration(options_.interval_seconds));
+void Run::sleep_until(Time then) const {
   pollfd stop{interrupt_descriptor(), POLLIN, 0};
   while (!interrupted()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - read_clock()).count();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(then - read_clock()).count();
     if (left <= 0) break;
     ::poll(&stop, 1, static_cast<int>(std::min<int64_t>(left, 1000)));
   }
+}
+
+bool Run::rest() {
+  sleep_until(*earlier(read_clock() + duration(options_.interval_seconds)));
   const bool late =
       options_.deadline_seconds && read_clock() >= began_ + duration(*options_.deadline_seconds);
   return !interrupted() && !late;
@@ -82,6 +90,8 @@ Pinger::Answer Run::exchange(uint64_t number) {
     end = began_ + duration(*options_.deadline_seconds);
   }
   while (!pinger_.find(why_)) {
+    const Time again = read_clock() + look_again;
+    sleep_until(end ? std::min(*end, again) : again);
     if (interrupted()) return Pinger::Answer::interrupted;
     if (end && read_clock() >= *end) return Pinger::Answer::none;
   }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "apps/capi/devices.h"
@@ -169,8 +170,12 @@ bool Pinger::find(std::string& why) {
   there.tp_type = URMA_CTP;
   urma_token_t token{};
   target_.reset(urma_import_jetty(context_.get(), &there, &token));
-  if (target_ == nullptr) why = capi::last_error();
-  return target_ != nullptr;
+  if (target_ != nullptr) return true;
+  if (errno == URMA_EINVAL || errno == URMA_ENOPERM) {
+    throw capi::failed("finding the process that answers");
+  }
+  why = capi::last_error();
+  return false;
 }
 
 void Pinger::send(uint64_t number) {

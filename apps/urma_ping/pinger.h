@@ -23,7 +23,7 @@ class Pinger {
   const urma_eid_t& source() const { return context_->eid; }
 
   // Finds the process at the EID, unless it is known. Takes up to 0.5 s. Returns false if no
-  // process answers there; `why` is the reason.
+  // process answers there; `why` is the reason. Throws a Failure if none ever will.
   bool find(std::string& why);
   // Sends a message with this number, and waits for its answer until `end`, or without limit.
   // `why`: what became of the message if there was no answer, as far as it is known.

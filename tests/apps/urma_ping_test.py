@@ -100,6 +100,22 @@ def test_nobody_answers():
     assert time.monotonic() - began < 30
 
 
+def test_a_device_that_reaches_no_such_eid():
+    """Waiting would not help, also if there is no limit."""
+    with server() as (_, (network, window)):
+        for source, there in ((network, window), (window, network)):
+            done = run("-W", 0, "-c", 1, "-I", source, there)
+            assert done.returncode == 1 and "Fix:" in done.stderr, done
+            assert "time=" not in done.stdout, done
+
+
+def test_names_that_cannot_be_read():
+    with tempfile.TemporaryDirectory() as folder:
+        open(f"{folder}/urma", "w", encoding="ascii").close()  # a directory is needed there
+        done = run("-W", 0, ADDRESS, env={**os.environ, "XDG_RUNTIME_DIR": folder})
+        assert done.returncode == 1 and "is not a directory of this user" in done.stderr, done
+
+
 def test_a_deadline_ends_it():
     with server(ADDRESS):
         began = time.monotonic()
