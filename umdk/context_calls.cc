@@ -168,6 +168,7 @@ urma_context_t* urma_create_context(urma_device_t* dev, uint32_t eid_index) {
       return null(EIO);
     }
     auto* const context = Pool<Context>::make(*device, eid_index, std::move(*opened));
+    DeviceList::get().note(*device, eid_index, context->eid);
     if (!Echo::wanted()) return context;
     auto echo = Echo::start(context->device);
     if (!echo) {

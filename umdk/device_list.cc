@@ -43,10 +43,29 @@ std::string device_string(const sockaddr& address) {
   return "udp:[" + std::string(text) + "]:0";
 }
 
+// Returns the EID in a device string, udp:ADDRESS:PORT, or nothing if there is none.
+std::optional<urma_eid_t> eid_in(std::string_view text) {
+  constexpr std::string_view network = "udp:";
+  if (!text.starts_with(network)) return std::nullopt;
+  const auto at = parse_endpoint(text.substr(network.size(), text.find('?') - network.size()));
+  if (!at) return std::nullopt;
+  return place_of(*at).eid;
+}
+
+// The EID is the one at which the device opens, so that it is opened for a moment. If another
+// device has its port, nothing but the text is left.
+Result<urma_eid_t> eid_of(const std::string& text) {
+  const auto opened = urma::open(text, {.observable = false});
+  if (opened) return place_of(opened->endpoint()).eid;
+  const auto eid = eid_in(text);
+  if (opened.status() == Status::address_in_use && eid) return *eid;
+  return opened.error();
+}
+
 }  // namespace
 
 Device::Device(std::string_view name_, std::vector<std::string> strings_)
-    : urma_device_t{}, strings(std::move(strings_)) {
+    : urma_device_t{}, strings(std::move(strings_)), eids(strings.size()) {
   std::memcpy(name, name_.data(), std::min(name_.size(), sizeof name - 1));
   std::memcpy(path, strings[0].data(), std::min(strings[0].size(), sizeof path - 1));
   type = URMA_TRANSPORT_UB;
@@ -63,7 +82,7 @@ void DeviceList::add(std::string_view name, std::vector<std::string> strings) {
   if (Device* const there = known(name)) {
     if (there->strings == strings) return;
     there->strings = std::move(strings);
-    there->eids.clear();
+    there->eids.assign(there->strings.size(), std::nullopt);
     return;
   }
   devices_.push_back(std::make_unique<Device>(name, std::move(strings)));
@@ -131,18 +150,23 @@ Device* DeviceList::named(std::string_view name) {
   return known(name);
 }
 
-// The EIDs are those at which the device opens, so that it is opened for a moment.
 Result<std::vector<urma_eid_t>> DeviceList::eids(Device& device) {
   const std::lock_guard held(mutex_);
-  if (!device.eids.empty()) return device.eids;
   std::vector<urma_eid_t> found;
-  for (const std::string& text : device.strings) {
-    auto opened = urma::open(text, {.observable = false});
-    if (!opened) return opened.error();
-    found.push_back(place_of(opened->endpoint()).eid);
+  for (size_t i = 0; i < device.strings.size(); ++i) {
+    if (!device.eids[i]) {
+      const auto eid = eid_of(device.strings[i]);
+      if (!eid) return eid.error();
+      device.eids[i] = *eid;
+    }
+    found.push_back(*device.eids[i]);
   }
-  device.eids = found;
   return found;
+}
+
+void DeviceList::note(Device& device, uint32_t index, const urma_eid_t& eid) {
+  const std::lock_guard held(mutex_);
+  if (index < device.eids.size()) device.eids[index] = eid;
 }
 
 const urma_device_attr_t& attributes() {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct Device : urma_device_t {
   Device(std::string_view name_, std::vector<std::string> strings_);
 
   std::vector<std::string> strings;
-  std::vector<urma_eid_t> eids;  // as long as `strings`, once they are known
+  std::vector<std::optional<urma_eid_t>> eids;  // those that are known; as long as `strings`
   uint64_t handle = 0;
 };
 
@@ -45,6 +46,8 @@ class DeviceList {
   Device* named(std::string_view name);
   // Returns the EIDs of a device. Opens it if they are not known: the errors are those of open.
   Result<std::vector<urma_eid_t>> eids(Device& device);
+  // Records an EID of a device that is open.
+  void note(Device& device, uint32_t index, const urma_eid_t& eid);
 
  private:
   void add(std::string_view name, std::vector<std::string> strings);
