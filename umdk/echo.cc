@@ -10,8 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/signals_blocked.h"
 #include "umdk/log.h"
-#include "umdk/no_signals.h"
 #include "urma/core/endpoint.h"
 
 namespace urma::umdk {
@@ -50,7 +50,7 @@ Result<std::unique_ptr<Echo>> Echo::start(urma::Device& device) {
                  "cannot make a descriptor for urma_ping. Fix: allow more (ulimit -n)"};
   }
   echo->be_found();
-  const NoSignals here;  // signals are for the threads of the program
+  const SignalsBlocked here;  // signals are for the threads of the program
   try {
     echo->thread_ = std::make_unique<std::thread>([&answers = *echo] { answers.run(); });
     pthread_setname_np(echo->thread_->native_handle(), "urma-ping");

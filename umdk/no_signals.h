@@ -6,8 +6,9 @@
 
 namespace urma::umdk {
 
-// While this object exists, the calling thread takes no signals, nor do threads that it starts
-// meanwhile, ever.
+// While this object exists, the calling thread runs no handler at all: unlike with SignalsBlocked,
+// also none of a SIGSEGV or SIGBUS that another process sends. A fault ends the process meanwhile,
+// so this is not for a thread that the library starts.
 class NoSignals {
  public:
   NoSignals() {

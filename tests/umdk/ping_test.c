@@ -2,8 +2,10 @@
 // The Jetty 5 of a process that answers pings: found by an EID alone, and only where the
 // environment asks for it.
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -215,6 +217,50 @@ static void a_program_has_a_jetty_5_of_its_own(const char* device) {
   }
 }
 
+static void skip_to(FILE* file, char* line, int bytes, const char* begin) {
+  while (fgets(line, bytes, file) != NULL && strncmp(line, begin, strlen(begin)) != 0) {
+  }
+}
+
+// Returns which signals the thread with this name blocks, bit 0 for signal 1.
+static unsigned long blocked_by(const char* name) {
+  unsigned long mask = 0;
+  DIR* const threads = opendir("/proc/self/task");
+  REQUIRE(threads != NULL);
+  for (struct dirent* one = readdir(threads); one != NULL; one = readdir(threads)) {
+    char path[300];
+    char line[128] = {0};
+    snprintf(path, sizeof path, "/proc/self/task/%.200s/status", one->d_name);
+    FILE* const status = one->d_name[0] == '.' ? NULL : fopen(path, "r");
+    if (status == NULL) continue;
+    skip_to(status, line, sizeof line, "Name:");
+    const bool found = strstr(line, name) != NULL;
+    skip_to(status, line, sizeof line, "SigBlk:");
+    if (found) mask = strtoul(line + strlen("SigBlk:"), NULL, 16);
+    fclose(status);
+  }
+  closedir(threads);
+  return mask;
+}
+
+// Signals are for the threads of the program, but a fault of this thread is its own.
+static void the_thread_takes_no_signals_but_its_faults(const char* device) {
+  urma_context_t* ctx = open_context(device, "1");
+  // Until it runs, a new thread blocks all.
+  unsigned long mask = blocked_by("urma-ping");
+  for (int i = 0; (mask >> (SIGSEGV - 1) & 1) != 0 && i < 1000; ++i) {
+    usleep(1000);
+    mask = blocked_by("urma-ping");
+  }
+  const int others[] = {SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGCHLD};
+  const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP};
+  for (int i = 0; i < 5; ++i) {
+    CHECK((mask >> (others[i] - 1) & 1) == 1);
+    CHECK((mask >> (faults[i] - 1) & 1) == 0);
+  }
+  CHECK(urma_delete_context(ctx) == URMA_SUCCESS);
+}
+
 int main(void) {
   // No other program has these names, nor this address of the loopback.
   char names[] = "/tmp/umdk-ping-XXXXXX";
@@ -232,6 +278,7 @@ int main(void) {
     another_process_takes_over(where[i]);
     nobody_answers_for_a_deleted_context(where[i]);
     only_where_it_is_asked_for(where[i]);
+    the_thread_takes_no_signals_but_its_faults(where[i]);
     a_program_has_a_jetty_5_of_its_own(where[i]);
   }
   remove_devices();
