@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <pthread.h>
+
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -56,8 +59,16 @@ class Pool {
   }
   // These outlive every object, also those that a program deletes while it exits.
   static std::mutex& mutex() {
-    static auto* const only = new std::mutex;
+    static auto* const only = free_in_children();
     return *only;
+  }
+  // Makes a mutex that no thread holds while a process forks: a child would wait for it forever.
+  static std::mutex* free_in_children() {
+    auto made = std::make_unique<std::mutex>();
+    const int failed =
+        pthread_atfork([] { mutex().lock(); }, [] { mutex().unlock(); }, [] { mutex().unlock(); });
+    if (failed != 0) throw std::bad_alloc();
+    return made.release();
   }
   static std::deque<void*>& free() {
     static auto* const only = new std::deque<void*>;

@@ -128,11 +128,50 @@ static void child_waits_for_no_lock(const char* device) {
   end_ends(&ends);
 }
 
+// ---- a thread of the parent makes objects while another one calls fork()
+
+static void* make_all_the_time(void* given) {
+  struct ends* const ends = given;
+  while (!atomic_load(&ended)) {
+    urma_token_id_t* const token = urma_alloc_token_id(ends->a.ctx);
+    CHECK(token != NULL && urma_free_token_id(token) == URMA_SUCCESS);
+  }
+  return NULL;
+}
+
+static void child_makes_objects(const char* device) {
+  struct ends ends = make_ends(device, URMA_TM_RM);
+  pthread_t maker;
+  atomic_store(&ended, false);
+  REQUIRE(pthread_create(&maker, NULL, make_all_the_time, &ends) == 0);
+  for (int i = 0; i < 20; ++i) {
+    usleep(1000);
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(seconds_to_end);
+      failures = 0;
+      struct ends own = make_ends(device, URMA_TM_RM);
+      check_works(&own);
+      end_ends(&own);
+      _exit(failures);
+    }
+    const int end = end_of(child);
+    CHECK(end == 0);
+    if (end != 0) break;
+  }
+  atomic_store(&ended, true);
+  pthread_join(maker, NULL);
+  end_ends(&ends);
+}
+
 int main(void) {
   name_devices();
   for (int i = 0; i < device_count; ++i) {
     child_is_told(devices[i]);
     child_waits_for_no_lock(devices[i]);
+#if !defined(__SANITIZE_THREAD__)  // it starts no thread after a fork
+    child_makes_objects(devices[i]);
+#endif
   }
   remove_devices();
   return failures != 0;
