@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/futex.h"
-#include "base/signals_blocked.h"
+#include "base/own_threads.h"
 
 namespace urma::engine {
 namespace {
@@ -25,12 +25,10 @@ Result<void> Log::start(const std::string& description) {
     static_cast<Log*>(self)->run();
     return nullptr;
   };
-  const SignalsBlocked blocked;
-  if (const int why = pthread_create(&thread_, nullptr, entry, this); why != 0) {
+  if (const int why = start_own_thread(thread_, "urma-log", entry, this); why != 0) {
     return error(Status::no_resources,
                  std::string("starting the thread of the log: ") + std::strerror(why));
   }
-  pthread_setname_np(thread_, "urma-log");
   running_ = true;
   return {};
 }

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/failed.h"
-#include "base/signals_blocked.h"
+#include "base/own_threads.h"
 #include "engine/pollers.h"
 #include "engine/spinning.h"
 
@@ -39,15 +39,13 @@ Result<void> ServiceThread::start() {
     static_cast<ServiceThread*>(self)->serve();
     return nullptr;
   };
-  const SignalsBlocked blocked;
-  if (const int why = pthread_create(&thread_, nullptr, entry, this); why != 0) {
+  if (const int why = start_own_thread(thread_, "urma-engine", entry, this); why != 0) {
     return failed(Status::no_resources,
                   "open: cannot start the device's thread: ", std::strerror(why))
         .fix(
             "allow more threads (ulimit -u, a container's pids limit) or address space "
             "(ulimit -v), or open it with Threads::inlined");
   }
-  pthread_setname_np(thread_, "urma-engine");
   running_ = true;
   return {};
 }

@@ -2,15 +2,13 @@
 #include "umdk/echo.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
-#include "base/signals_blocked.h"
+#include "base/own_threads.h"
 #include "umdk/log.h"
 #include "urma/core/endpoint.h"
 
@@ -50,14 +48,15 @@ Result<std::unique_ptr<Echo>> Echo::start(urma::Device& device) {
                  "cannot make a descriptor for urma_ping. Fix: allow more (ulimit -n)"};
   }
   echo->be_found();
-  const SignalsBlocked here;  // signals are for the threads of the program
-  try {
-    echo->thread_ = std::make_unique<std::thread>([&answers = *echo] { answers.run(); });
-    pthread_setname_np(echo->thread_->native_handle(), "urma-ping");
-  } catch (const std::system_error&) {
+  const auto entry = [](void* self) -> void* {
+    static_cast<Echo*>(self)->run();
+    return nullptr;
+  };
+  if (start_own_thread(echo->thread_, "urma-ping", entry, echo.get()) != 0) {
     return Error{Status::no_resources,
                  "cannot start a thread for urma_ping. Fix: allow more (ulimit -u)"};
   }
+  echo->running_ = true;
   return echo;
 }
 
@@ -71,13 +70,10 @@ Echo::Echo(urma::Device& device, urma::Jetty jetty)
 }
 
 Echo::~Echo() {
-  if (getpid() != process_) {  // a child of fork() has only one thread, and this is not it
-    (void)thread_.release();
-    return;
-  }
-  if (thread_ != nullptr) {
+  if (getpid() != process_) return;  // a child of fork() has only one thread, and this is not it
+  if (running_) {
     stop_.ring();
-    thread_->join();
+    pthread_join(thread_, nullptr);
   }
   if (published_) (void)device_.unpublish(ping_name);
 }

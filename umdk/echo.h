@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <pthread.h>
+
 #include <memory>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "umdk/descriptor.h"
@@ -53,7 +54,8 @@ class Echo {
   bool told_ = false;
   OwnDescriptor stop_;
   const int process_;
-  std::unique_ptr<std::thread> thread_;
+  bool running_ = false;
+  pthread_t thread_{};
 };
 
 }  // namespace urma::umdk

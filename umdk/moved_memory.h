@@ -15,8 +15,8 @@ namespace urma::umdk {
 // access it by plain copies. The program asks for it by URMA_SEGMENTS=window.
 //
 // No store is lost, because memory is moved only while no other thread can store to it: there is
-// none but those of the library, which store to registered memory only. A child made by fork() gets
-// private pages with the content of that moment, and the parent waits for this.
+// none but those of this copy of the library, which store to registered memory only. A child made
+// by fork() gets private pages with the content of that moment, and the parent waits for this.
 //
 // Any thread calls it.
 class MovedMemory {

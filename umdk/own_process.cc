@@ -6,20 +6,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
 
+#include "base/own_threads.h"
+
 namespace urma::umdk {
 namespace {
-
-// The names of the library's threads.
-constexpr std::array<std::string_view, 6> own_names = {
-    "urma-engine", "urma-log", "urma-ping", "urma-verbs", "urma-verbs-rc", "urma-verbs-end"};
 
 size_t read_whole(int descriptor, char* to, size_t room) {
   ssize_t got = 0;
@@ -49,21 +45,6 @@ std::optional<Mapped> parsed(const char* line) {
   const bool is_usual = name.empty() || name == "[heap]" || name.starts_with("[anon");
   one.is_plain = std::string_view(rights) == "rw-p" && number == 0 && is_usual;
   return one;
-}
-
-// Returns the name of a thread of this process, or an empty one.
-std::string_view name_of(long thread, std::span<char> room) {
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/self/task/%ld/comm", thread);
-  const int descriptor = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return {};
-  const size_t got = read_whole(descriptor, room.data(), room.size());
-  ::close(descriptor);
-  return {room.data(), got > 0 ? got - 1 : 0};  // without the end of the line
-}
-
-bool is_own_name(std::string_view name) {
-  return std::find(own_names.begin(), own_names.end(), name) != own_names.end();
 }
 
 }  // namespace
@@ -125,10 +106,8 @@ bool has_other_threads() {
   bool others = false;
   while (const dirent* const one = ::readdir(threads)) {
     if (one->d_name[0] == '.') continue;
-    std::array<char, 64> room;
     const long thread = std::atol(one->d_name);
-    // Threads of a program that has such a name have it, too.
-    others = others || (thread == self) == is_own_name(name_of(thread, room));
+    others = others || (thread != self && !is_own_thread(static_cast<pid_t>(thread)));
   }
   ::closedir(threads);
   return others;
