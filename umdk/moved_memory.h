@@ -16,7 +16,8 @@ namespace urma::umdk {
 //
 // No store is lost, because memory is moved only while no other thread can store to it: there is
 // none but those of this copy of the library, which store to registered memory only. A child made
-// by fork() gets private pages with the content of that moment, and the parent waits for this.
+// by fork() gets private pages with a copy, for which the thread that forks waits. The copy is not
+// of one moment: of what other threads and peers store meanwhile, it may have any part.
 //
 // Any thread calls it.
 class MovedMemory {
