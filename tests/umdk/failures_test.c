@@ -137,6 +137,26 @@ static void wrong_token(struct ends* ends) {
   CHECK(urma_unimport_seg(seg) == URMA_SUCCESS);
 }
 
+// With a policy, 0 is a token as any other.
+static void token_of_0(struct ends* ends) {
+  urma_seg_cfg_t cfg = {.va = (uint64_t)ends->b.memory + 8192, .len = 4096};
+  cfg.flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT;
+  cfg.flag.bs.access = URMA_ACCESS_READ | URMA_ACCESS_WRITE;
+  urma_target_seg_t* const seg = urma_register_seg(ends->b.ctx, &cfg);
+  REQUIRE(seg != NULL);
+  urma_target_seg_t* const right = import_it(&ends->a, seg, 0);
+  urma_target_seg_t* const wrong = import_it(&ends->a, seg, 1);
+  memset(ends->a.memory, 1, 8);
+  memset(ends->b.memory + 8192, 0, 8);
+  CHECK(write_to(&ends->a, wrong, cfg.va, 8) == URMA_CR_REM_ACCESS_ABORT_ERR);
+  CHECK(ends->b.memory[8192] == 0);
+  CHECK(write_to(&ends->a, right, cfg.va, 8) == URMA_CR_SUCCESS);
+  CHECK(ends->b.memory[8192] == 1);
+  CHECK(urma_unimport_seg(wrong) == URMA_SUCCESS);
+  CHECK(urma_unimport_seg(right) == URMA_SUCCESS);
+  CHECK(urma_unregister_seg(seg) == URMA_SUCCESS);
+}
+
 // Ranges that are not, or not entirely, in the segment. An importer that believes that the segment
 // is larger is refused by its owner.
 static void outside(struct ends* ends) {
@@ -221,6 +241,7 @@ static void one_device(const char* device) {
   wrong_jetty(&ends, 900, secret.token);
   wrong_jetty(&ends, 70000, secret.token);
   wrong_token(&ends);
+  token_of_0(&ends);
   outside(&ends);
   missing_rights(&ends);
   unregistered(&ends);
