@@ -145,9 +145,12 @@ urma_device_t* urma_get_device_by_eid(urma_eid_t eid, urma_transport_type_t type
 }
 
 urma_status_t urma_query_device(urma_device_t* dev, urma_device_attr_t* dev_attr) {
-  if (find_device(dev) == nullptr || dev_attr == nullptr) return refuse_null(__func__, "dev");
-  *dev_attr = attributes();
-  return URMA_SUCCESS;
+  return run(__func__, [&] {
+    const Device* const device = find_device(dev);
+    if (device == nullptr || dev_attr == nullptr) return refuse_null("urma_query_device", "dev");
+    *dev_attr = attributes_of(*device);
+    return URMA_SUCCESS;
+  });
 }
 
 urma_context_t* urma_create_context(urma_device_t* dev, uint32_t eid_index) {

@@ -5,10 +5,15 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
+#include <span>
 
+#include "base/interfaces.h"
 #include "umdk/handle.h"
 #include "umdk/log.h"
 #include "umdk/place.h"
@@ -50,6 +55,39 @@ std::optional<urma_eid_t> eid_in(std::string_view text) {
   const auto at = parse_endpoint(text.substr(network.size(), text.find('?') - network.size()));
   if (!at) return std::nullopt;
   return place_of(*at).eid;
+}
+
+// In the order of the values of urma_mtu_t, in bytes, and of urma_speed_t, in Mb/s.
+constexpr std::array<uint64_t, 6> mtus = {256, 512, 1024, 2048, 4096, 8192};
+constexpr std::array<uint64_t, 14> speeds = {10,    100,   1000,  2500,   5000,   10000,  14000,
+                                             25000, 40000, 50000, 100000, 200000, 400000, 800000};
+
+// Returns the place of the largest value that is at most this one, or 0.
+size_t most_of(uint64_t value, std::span<const uint64_t> values) {
+  const auto behind = std::ranges::upper_bound(values, value);
+  return behind == values.begin() ? 0 : static_cast<size_t>(behind - values.begin()) - 1;
+}
+
+// Returns the number that a file of the kernel consists of, or 0 if there is none, or it is -1.
+uint64_t number_in(const std::string& path) {
+  long long number = 0;
+  std::ifstream(path) >> number;
+  return number > 0 ? static_cast<uint64_t>(number) : 0;
+}
+
+// Returns the name of the interface that has this address, or an empty one.
+std::string interface_with(const std::optional<urma_eid_t>& eid) {
+  if (!eid) return {};
+  const Eid wanted = to_address(*eid);
+  std::string found;
+  find_interface_address([&](const InterfaceAddress& one) {
+    // The loopback interface has all of 127/8, but lists only 127.0.0.1.
+    const bool local = Endpoint{wanted, 0}.is_ipv4() && wanted.bytes[12] == std::byte{127};
+    const bool is_it = one.address == wanted || (local && (one.flags & IFF_LOOPBACK) != 0);
+    if (is_it) found = one.label.substr(0, one.label.find(':'));
+    return is_it;
+  });
+  return found;
 }
 
 // The EID is the one at which the device opens, so that it is opened for a moment. If another
@@ -167,6 +205,17 @@ Result<std::vector<urma_eid_t>> DeviceList::eids(Device& device) {
 void DeviceList::note(Device& device, uint32_t index, const urma_eid_t& eid) {
   const std::lock_guard held(mutex_);
   if (index < device.eids.size()) device.eids[index] = eid;
+}
+
+urma_device_attr_t attributes_of(const Device& device) {
+  urma_device_attr_t made = attributes();
+  urma_port_attr_t& port = made.port_attr[0];
+  const std::string name = interface_with(eid_in(device.strings[0]));
+  const uint64_t mtu = number_in("/sys/class/net/" + name + "/mtu");
+  const uint64_t megabits = number_in("/sys/class/net/" + name + "/speed");
+  if (mtu > 0) port.active_mtu = static_cast<urma_mtu_t>(most_of(mtu, mtus) + URMA_MTU_256);
+  if (megabits > 0) port.active_speed = static_cast<urma_speed_t>(most_of(megabits, speeds));
+  return made;
 }
 
 const urma_device_attr_t& attributes() {

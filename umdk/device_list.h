@@ -58,8 +58,11 @@ class DeviceList {
   std::vector<std::unique_ptr<Device>> devices_;
 };
 
-// Returns what each device can do.
+// Returns what each device can do. The port is that of a window.
 const urma_device_attr_t& attributes();
+// Returns what this device can do. Its port has the MTU and the speed of the interface that has the
+// address, as far as they are known.
+urma_device_attr_t attributes_of(const Device& device);
 
 // The table that all contexts have.
 extern urma_ops_t operations;

@@ -65,6 +65,25 @@ static void a_device_whose_port_another_process_has_has_its_eids(void) {
   close(taken);
 }
 
+static urma_port_attr_t port_of(urma_device_t* device) {
+  urma_device_attr_t attr;
+  REQUIRE(urma_query_device(device, &attr) == URMA_SUCCESS);
+  CHECK(attr.port_cnt == 1 && attr.port_attr[0].state == URMA_PORT_ACTIVE);
+  return attr.port_attr[0];
+}
+
+// The loopback interface carries 64 KiB. A window has no interface.
+static void the_port_is_that_of_the_interface(void) {
+  int port = 0;
+  int mtu = 0;
+  close(take_port(&port));
+  FILE* const file = fopen("/sys/class/net/lo/mtu", "r");
+  REQUIRE(file != NULL && fscanf(file, "%d", &mtu) == 1);
+  fclose(file);
+  CHECK((port_of(device_at(port)).active_mtu == URMA_MTU_8192) == (mtu >= 8192));
+  CHECK(port_of(urma_get_device_by_name((char*)devices[0])).active_mtu == URMA_MTU_4096);
+}
+
 int main(void) {
   const int pid = (int)getpid();
   snprintf(address, sizeof address, "127.%d.%d.%d", 64 + (pid >> 14) % 128, (pid >> 7) % 128,
@@ -72,6 +91,7 @@ int main(void) {
   name_devices();
   a_device_that_is_open_has_its_eids();
   a_device_whose_port_another_process_has_has_its_eids();
+  the_port_is_that_of_the_interface();
   remove_devices();
   return failures;
 }
