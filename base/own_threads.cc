@@ -28,23 +28,23 @@ struct Known {
 };
 
 // Never destroyed: threads may end after static objects. The mutex is held during fork().
-struct Registry {
+struct OwnThreads {
   std::mutex mutex;
   std::vector<Known> threads;
 
-  Registry();
+  OwnThreads();
 };
 
-Registry& registry() {
-  static auto* const one = new Registry;
+OwnThreads& own_threads() {
+  static auto* const one = new OwnThreads;
   return *one;
 }
 
-Registry::Registry() {
-  pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); },
+OwnThreads::OwnThreads() {
+  pthread_atfork([] { own_threads().mutex.lock(); }, [] { own_threads().mutex.unlock(); },
                  [] {
-                   registry().threads.clear();
-                   registry().mutex.unlock();
+                   own_threads().threads.clear();
+                   own_threads().mutex.unlock();
                  });
 }
 
@@ -71,7 +71,7 @@ unsigned long long start_of(pid_t thread) {
 void note() {
   const auto self = static_cast<pid_t>(::syscall(SYS_gettid));
   const unsigned long long started = start_of(self);
-  Registry& all = registry();
+  OwnThreads& all = own_threads();
   const std::lock_guard held(all.mutex);
   std::erase_if(all.threads, [](const Known& one) { return start_of(one.thread) != one.started; });
   try {
@@ -99,7 +99,7 @@ void* begin(void* given) {
 }  // namespace
 
 bool is_own_thread(pid_t thread) {
-  Registry& all = registry();
+  OwnThreads& all = own_threads();
   const std::lock_guard held(all.mutex);
   const auto found =
       std::ranges::find_if(all.threads, [&](const Known& one) { return one.thread == thread; });
