@@ -101,8 +101,8 @@ def use_tools(system):
         assert (system.root / "usr/share" / place).exists(), place
 
 
-def check_tracepoints(system):
-    said = system.run("readelf -n -W /usr/lib/*/liburma.so.0.*")
+def check_tracepoints(system, soversion):
+    said = system.run(f"readelf -n -W /usr/lib/*/liburma.so.{soversion}.*")
     found = set(re.findall(r"Provider: urma\s+Name: (\w+)", said))
     assert found == {"post", "transmit", "receive", "execute", "complete"}, said
     assert (system.root / "usr/share/urma/bpftrace/latency.bt").exists()
@@ -165,9 +165,9 @@ def use(system, packages, soversion):
     before = system.files()
     install("urma-tools")
     use_tools(system)
-    check_tracepoints(system)
     install(f"liburma{soversion}", f"liburma-dpdk{soversion}", f"liburma-verbs{soversion}",
             "librte-meta-net")
+    check_tracepoints(system, soversion)
     use_drivers(system)
     install("liburma-dev", "liburma-doc")
     use_library(system)
