@@ -171,7 +171,7 @@ def use(system, packages, soversion):
     use_drivers(system)
     install("liburma-dev", "liburma-doc")
     use_library(system)
-    install("liburma-umdk-dev")
+    install("liburma0", "liburma-umdk-dev")
     use_umdk(system)
     check_links(system)
     install("python3-urma")
