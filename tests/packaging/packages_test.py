@@ -176,6 +176,8 @@ def use(system, packages, soversion):
     check_links(system)
     install("python3-urma")
     use_python(system)
+    install("urma-nccl", "urma-nixl")
+    system.run("ls /usr/lib/*/libnccl-net-urma.so /usr/lib/*/nixl/libplugin_URMA.so")
     system.run("apt-get purge -q -y --autoremove " + " ".join(packages))
     left = {path for path in system.files() - before if "urma" in path}
     assert not left, f"left after removal: {sorted(left)}"
