@@ -27,13 +27,13 @@ nixl_status_t complain(const Error& error) {
   return status_of(error.status);
 }
 
-// No exception may reach NIXL, and all that can be thrown here says that memory is missing.
+// No exception may reach NIXL, and only std::bad_alloc can be thrown here.
 template <class Call>
-nixl_status_t guarded(Call&& call) {
+nixl_status_t without_exceptions(Call&& call) {
   try {
     return call();
   } catch (const std::exception& failure) {
-    return complain(error(Status::no_resources, failure.what()));
+    return complain(error(Status::no_resources, std::string("memory is full: ") + failure.what()));
   }
 }
 
@@ -72,20 +72,20 @@ Result<void> Engine::open(const nixl_b_params_t& params) {
   if (!mailbox) return mailbox.error();
   const Result<int> events = device->events_fd();
   if (!events) return events.error();
-  open_.emplace(Open{std::move(*device), std::move(*mailbox), std::nullopt});
-  Result<Service> service = Service::start({.mailbox = open_->mailbox->fd(), .events = *events},
-                                           [this] { return look(); });
+  open_.emplace(Open{std::move(*device), std::move(*mailbox), nullptr});
+  Result<std::unique_ptr<Service>> service = Service::start(
+      {.mailbox = open_->mailbox->fd(), .events = *events}, [this] { return look(); });
   if (!service) {
     open_.reset();
     return service.error();
   }
-  open_->service.emplace(std::move(*service));
+  open_->service = std::move(*service);
   return {};
 }
 
 // Called by the thread of the engine.
 bool Engine::look() {
-  open_->mailbox->sleep();
+  open_->mailbox->arm();
   std::array<Event, 16> events;
   for (size_t count = events.size(); count == events.size();) {
     count = open_->device.events(events);
@@ -96,19 +96,26 @@ bool Engine::look() {
     }
     if (count > 0 && events[count - 1].kind == EventKind::closed) break;
   }
-  bool again = false;
-  const std::scoped_lock lock(mutex_);
-  for (auto& [agent, known] : known_) {
-    if (!known.peer || !known.peer->owns_works()) continue;
-    known.peer->progress();
-    again = true;
+  return progress_of_peers();
+}
+
+// Goes on with works for which no application polls, and returns whether there are any. Such a step
+// may move data, so calls for other agents do not wait for it.
+bool Engine::progress_of_peers() {
+  std::vector<std::shared_ptr<Peer>> peers;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [agent, known] : known_) {
+      if (known.peer && known.peer->owns_works()) peers.push_back(known.peer);
+    }
   }
-  return again;
+  for (const std::shared_ptr<Peer>& peer : peers) peer->progress();
+  return !peers.empty();
 }
 
 nixl_status_t Engine::registerMem(const nixlBlobDesc& memory, const nixl_mem_t& type,
                                   nixlBackendMD*& out) {
-  return guarded([&] {
+  return without_exceptions([&] {
     if (type != DRAM_SEG) return NIXL_ERR_NOT_SUPPORTED;
     const std::span range(reinterpret_cast<std::byte*>(memory.addr), memory.len);
     SegmentOptions how = {.rights = Rights::read | Rights::write, .guarded = options_.guarded};
@@ -124,7 +131,7 @@ nixl_status_t Engine::registerMem(const nixlBlobDesc& memory, const nixl_mem_t& 
 }
 
 nixl_status_t Engine::deregisterMem(nixlBackendMD* memory) {
-  const std::unique_ptr<nixlBackendMD> whole(memory);
+  const std::unique_ptr<nixlBackendMD> taken(memory);
   auto* const own = dynamic_cast<OwnMemory*>(memory);
   if (own == nullptr) return NIXL_ERR_INVALID_PARAM;
   const Result<void> done = own->segment.unregister();
@@ -132,7 +139,7 @@ nixl_status_t Engine::deregisterMem(nixlBackendMD* memory) {
 }
 
 nixl_status_t Engine::getPublicData(const nixlBackendMD* memory, std::string& out) const {
-  return guarded([&] {
+  return without_exceptions([&] {
     const auto* const own = dynamic_cast<const OwnMemory*>(memory);
     if (own == nullptr) return NIXL_ERR_INVALID_PARAM;
     out = own->segment.descriptor();
@@ -141,7 +148,7 @@ nixl_status_t Engine::getPublicData(const nixlBackendMD* memory, std::string& ou
 }
 
 nixl_status_t Engine::loadLocalMD(nixlBackendMD* memory, nixlBackendMD*& out) {
-  return guarded([&] {
+  return without_exceptions([&] {
     const auto* const own = dynamic_cast<const OwnMemory*>(memory);
     if (own == nullptr) return NIXL_ERR_INVALID_PARAM;
     const auto first = reinterpret_cast<uintptr_t>(own->segment.bytes().data());
@@ -152,7 +159,7 @@ nixl_status_t Engine::loadLocalMD(nixlBackendMD* memory, nixlBackendMD*& out) {
 
 nixl_status_t Engine::loadRemoteMD(const nixlBlobDesc& memory, const nixl_mem_t& type,
                                    const std::string&, nixlBackendMD*& out) {
-  return guarded([&] {
+  return without_exceptions([&] {
     if (type != DRAM_SEG) return NIXL_ERR_NOT_SUPPORTED;
     const Result<Descriptor> line = parse_descriptor(memory.metaInfo);
     if (!line) return complain(line.error());
@@ -170,14 +177,14 @@ nixl_status_t Engine::unloadMD(nixlBackendMD* memory) {
 }
 
 nixl_status_t Engine::getConnInfo(std::string& out) const {
-  return guarded([&] {
+  return without_exceptions([&] {
     out = std::string(info_version) + open_->mailbox->descriptor();
     return NIXL_SUCCESS;
   });
 }
 
 nixl_status_t Engine::loadRemoteConnInfo(const std::string& agent, const std::string& info) {
-  return guarded([&] {
+  return without_exceptions([&] {
     if (!info.starts_with(info_version)) {
       const bool ours = info.starts_with(info_prefix);
       return complain(error(ours ? Status::version_mismatch : Status::invalid_argument,
@@ -188,32 +195,40 @@ nixl_status_t Engine::loadRemoteConnInfo(const std::string& agent, const std::st
     const Result<Descriptor> line = parse_descriptor(mailbox);
     if (!line) return complain(line.error());
     if (!line->jetty) return NIXL_ERR_INVALID_PARAM;
-    const std::scoped_lock lock(mutex_);
-    Known& known = known_[agent];
-    if (known.mailbox == mailbox) return NIXL_SUCCESS;
-    // An agent of the same name that has started again.
-    if (known.peer) known.peer->close();
-    known = {.mailbox = std::move(mailbox), .peer = nullptr};
-    // The first transfer need not make it. If it cannot be made now, that transfer says why.
-    if (Result<std::shared_ptr<Peer>> made = make_peer(known.mailbox)) known.peer = *made;
+    // The agent of this name before it started again. Closing it takes some milliseconds.
+    std::shared_ptr<Peer> former;
+    {
+      const std::scoped_lock lock(mutex_);
+      Known& known = known_[agent];
+      if (known.mailbox == mailbox) return NIXL_SUCCESS;
+      former = std::exchange(known.peer, nullptr);
+      known.mailbox = std::move(mailbox);
+      // If the peer cannot be made now, the first transfer says why.
+      if (Result<std::shared_ptr<Peer>> made = make_peer(known.mailbox)) known.peer = *made;
+    }
+    if (former) former->close();
     return NIXL_SUCCESS;
   });
 }
 
 nixl_status_t Engine::connect(const std::string& agent) {
-  return guarded([&] {
+  return without_exceptions([&] {
     const Result<std::shared_ptr<Peer>> peer = peer_of(agent);
     return peer ? NIXL_SUCCESS : complain(peer.error());
   });
 }
 
 nixl_status_t Engine::disconnect(const std::string& agent) {
-  return guarded([&] {
-    const std::scoped_lock lock(mutex_);
-    const auto at = known_.find(agent);
-    if (at == known_.end()) return NIXL_ERR_NOT_FOUND;
-    if (at->second.peer) at->second.peer->close();
-    known_.erase(at);
+  return without_exceptions([&] {
+    std::shared_ptr<Peer> former;
+    {
+      const std::scoped_lock lock(mutex_);
+      const auto at = known_.find(agent);
+      if (at == known_.end()) return NIXL_ERR_NOT_FOUND;
+      former = std::move(at->second.peer);
+      known_.erase(at);
+    }
+    if (former) former->close();
     return NIXL_SUCCESS;
   });
 }
@@ -248,7 +263,7 @@ Result<std::shared_ptr<Peer>> Engine::make_peer(const std::string& mailbox) cons
 nixl_status_t Engine::prepXfer(const nixl_xfer_op_t& operation, const nixl_meta_dlist_t& local,
                                const nixl_meta_dlist_t& remote, const std::string& agent,
                                nixlBackendReqH*& handle, const nixl_opt_b_args_t*) const {
-  return guarded([&] {
+  return without_exceptions([&] {
     if (local.getType() != DRAM_SEG || remote.getType() != DRAM_SEG) return NIXL_ERR_NOT_SUPPORTED;
     if (local.descCount() != remote.descCount()) return NIXL_ERR_INVALID_PARAM;
     std::vector<Piece> pieces;
@@ -290,7 +305,7 @@ Result<std::vector<std::vector<std::byte>>> Engine::messages(
 nixl_status_t Engine::postXfer(const nixl_xfer_op_t&, const nixl_meta_dlist_t&,
                                const nixl_meta_dlist_t&, const std::string&,
                                nixlBackendReqH*& handle, const nixl_opt_b_args_t* options) const {
-  return guarded([&] {
+  return without_exceptions([&] {
     auto* const transfer = dynamic_cast<Transfer*>(handle);
     if (transfer == nullptr) return NIXL_ERR_INVALID_PARAM;
     auto note = messages(options);
@@ -300,7 +315,7 @@ nixl_status_t Engine::postXfer(const nixl_xfer_op_t&, const nixl_meta_dlist_t&,
 }
 
 nixl_status_t Engine::checkXfer(nixlBackendReqH* handle) const {
-  return guarded([&] {
+  return without_exceptions([&] {
     const auto* const transfer = dynamic_cast<const Transfer*>(handle);
     if (transfer == nullptr) return NIXL_ERR_INVALID_PARAM;
     return transfer->peer()->check(*transfer);
@@ -308,31 +323,35 @@ nixl_status_t Engine::checkXfer(nixlBackendReqH* handle) const {
 }
 
 nixl_status_t Engine::releaseReqH(nixlBackendReqH* handle) const {
-  return guarded([&] {
+  return without_exceptions([&] {
     auto* const transfer = dynamic_cast<Transfer*>(handle);
     if (transfer == nullptr) return NIXL_ERR_INVALID_PARAM;
     const std::shared_ptr<Peer> peer = transfer->detach();
     peer->release(std::unique_ptr<Transfer>(transfer));
+    if (peer->owns_works()) open_->service->wake();
     return NIXL_SUCCESS;
   });
 }
 
 nixl_status_t Engine::getNotifs(notif_list_t& out) {
-  return guarded([&] {
+  return without_exceptions([&] {
     open_->mailbox->take(out);
     return NIXL_SUCCESS;
   });
 }
 
 nixl_status_t Engine::genNotif(const std::string& agent, const std::string& text) const {
-  return guarded([&] {
+  return without_exceptions([&] {
     const nixl_opt_b_args_t options = {.notifMsg = text, .hasNotif = true, .customParam = {}};
     auto note = messages(&options);
     if (!note) return complain(note.error());
     const Result<std::shared_ptr<Peer>> peer = peer_of(agent);
     if (!peer) return complain(peer.error());
     auto alone = std::make_unique<Transfer>(nullptr, Operation::send, std::vector<Piece>());
-    return (*peer)->notify(std::move(alone), std::move(*note));
+    const nixl_status_t status = (*peer)->notify(std::move(alone), std::move(*note));
+    // The thread sends what found no room in the queue.
+    if ((*peer)->owns_works()) open_->service->wake();
+    return status;
   });
 }
 

@@ -64,11 +64,12 @@ class Engine final : public nixlBackendEngine {
   struct Open {
     Device device;
     std::unique_ptr<Mailbox> mailbox;
-    std::optional<Service> service;
+    std::unique_ptr<Service> service;
   };
 
   Result<void> open(const nixl_b_params_t& params);
   bool look();
+  bool progress_of_peers();
   Result<std::shared_ptr<Peer>> peer_of(const std::string& agent) const;
   Result<std::shared_ptr<Peer>> make_peer(const std::string& mailbox) const;
   Result<std::vector<std::vector<std::byte>>> messages(const nixl_opt_b_args_t* options) const;

@@ -27,7 +27,7 @@ Result<std::unique_ptr<Mailbox>> Mailbox::make(Device& device) {
   return out;
 }
 
-void Mailbox::sleep() {
+void Mailbox::arm() {
   const std::scoped_lock lock(mutex_);
   (void)poll_and_arm(jetty_, [&](const Completion& arrival) { take_in(arrival); });
 }

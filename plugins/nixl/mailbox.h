@@ -24,7 +24,7 @@ class Mailbox {
   int fd() const { return fd_; }
 
   // Takes in what has arrived, and arms the descriptor.
-  void sleep();
+  void arm();
   // Takes in what has arrived, and moves all notifications to `out`.
   void take(notif_list_t& out);
   // Forgets what a peer has begun and cannot end any longer.

@@ -32,7 +32,8 @@ class Peer {
   // Sends a notification that belongs to no transfer.
   nixl_status_t notify(std::unique_ptr<Transfer> note,
                        std::vector<std::vector<std::byte>> messages);
-  // Returns whether works of the peer wait that no application polls for.
+  // Returns whether there are works for which no application polls: those of released transfers and
+  // of notifications that belong to none. Then `progress` is to be called.
   bool owns_works();
   void progress();
   // Ends all works and lets go of what it keeps.

@@ -16,37 +16,44 @@ namespace {
 // While works that no application polls for are outstanding.
 constexpr int soon_ms = 10;
 
-void run(Service::Descriptors descriptors, int stop, const std::function<bool()>& look) {
-  for (;;) {
-    const bool again = look();
+}  // namespace
+
+void Service::run() {
+  while (!stops_) {
+    const bool again = look_();
     std::array<pollfd, 3> sources = {
-        pollfd{.fd = stop, .events = POLLIN, .revents = 0},
-        pollfd{.fd = descriptors.mailbox, .events = POLLIN, .revents = 0},
-        pollfd{.fd = descriptors.events, .events = POLLIN, .revents = 0}};
-    if (poll(sources.data(), sources.size(), again ? soon_ms : -1) < 0) continue;
-    if (sources[0].revents != 0) return;
+        pollfd{.fd = bell_, .events = POLLIN, .revents = 0},
+        pollfd{.fd = descriptors_.mailbox, .events = POLLIN, .revents = 0},
+        pollfd{.fd = descriptors_.events, .events = POLLIN, .revents = 0}};
+    if (poll(sources.data(), sources.size(), again ? soon_ms : -1) <= 0) continue;
+    uint64_t rung = 0;
+    if (sources[0].revents != 0) (void)!read(bell_, &rung, sizeof rung);
   }
 }
 
-}  // namespace
-
-Result<Service> Service::start(Descriptors descriptors, std::function<bool()> look) {
-  const int stop = eventfd(0, EFD_CLOEXEC);
-  if (stop < 0) return error(Status::no_resources, "no descriptor is left for the thread");
+Result<std::unique_ptr<Service>> Service::start(Descriptors descriptors,
+                                                std::function<bool()> look) {
+  const int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (bell < 0) return error(Status::no_resources, "no descriptor is left for the thread");
+  std::unique_ptr<Service> out(new Service(descriptors, bell, std::move(look)));
   try {
-    return Service(std::thread(run, descriptors, stop, std::move(look)), stop);
+    out->thread_ = std::thread([service = out.get()] { service->run(); });
   } catch (const std::system_error&) {
-    ::close(stop);
     return error(Status::no_resources, "no thread can be made");
   }
+  return out;
 }
 
 Service::~Service() {
-  if (stop_ < 0) return;
+  stops_ = true;
+  wake();
+  if (thread_.joinable()) thread_.join();
+  ::close(bell_);
+}
+
+void Service::wake() {
   const uint64_t one = 1;
-  (void)!write(stop_, &one, sizeof one);
-  thread_.join();
-  ::close(stop_);
+  (void)!write(bell_, &one, sizeof one);
 }
 
 }  // namespace urma::nixl

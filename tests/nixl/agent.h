@@ -61,7 +61,6 @@ class Agent {
 
   nixlBackendEngine& engine() { return *engine_; }
   const std::string& name() const { return name_; }
-  nixlBackendMD* own() { return own_; }
   void deregister() { engine_->deregisterMem(std::exchange(own_, nullptr)); }
 
   std::string info() const {

@@ -156,6 +156,17 @@ TEST_CASE("notifications arrive once each, whatever their length") {
   });
 }
 
+TEST_CASE("a notification that finds no room leaves without a further call") {
+  on_each([](const std::string& device) {
+    Agent a("a", device, 4096, {{"depth", "4"}});
+    Agent b("b", device, 4096);
+    a.load(b);
+    const std::string text(1 << 20, 'x');  // 129 messages
+    REQUIRE(a.engine().genNotif("b", text) == NIXL_SUCCESS);
+    CHECK(b.notes(1) == notif_list_t{{"a", text}});
+  });
+}
+
 TEST_CASE("several threads post their own requests") {
   on_each([](const std::string& device) {
     constexpr size_t each = 1 << 18;

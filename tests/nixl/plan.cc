@@ -37,8 +37,9 @@ int main(int count, char** words) {
   if (!load_target(agent, target)) return 1;
   // Each block goes to the place of another one, so that none continues the one before.
   std::vector<urma::test::Agent::Range> ranges;
-  for (size_t i = 0; i < blocks; ++i)
+  for (size_t i = 0; i < blocks; ++i) {
     ranges.push_back({i * bytes, (blocks - 1 - i) * bytes, bytes});
+  }
   std::vector<double> prepared;
   std::vector<double> posted;
   std::vector<double> moved;

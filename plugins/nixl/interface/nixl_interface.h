@@ -3,8 +3,8 @@
 
 // The interface between NIXL 1.4 and its plugins (plugin API version 1): names, values, the order
 // of members and of virtual functions are NIXL's, everything else is ours. Objects cross the border
-// between plugin and agent, so nothing here may be moved or left out. Only what a plugin uses has a
-// definition: the functions of lists that only agents call are declared in place, for the tests.
+// between plugin and agent, so no member and no virtual function may be moved or left out. Only
+// agents make lists: the functions that change lists are here for the tests, which play an agent.
 
 #include <chrono>
 #include <cstdint>
@@ -39,7 +39,6 @@ enum class nixl_thread_sync_t {
   NIXL_THREAD_SYNC_RW,
 };
 enum class nixl_cost_t { ANALYTICAL_BACKEND };
-enum class nixl_telemetry_event_type_t : uint32_t { AGENT_TX_BYTES };
 
 using nixl_backend_t = std::string;
 using nixl_blob_t = std::string;
@@ -144,8 +143,6 @@ class nixlBackendReqH {
   nixlBackendReqH() = default;
   virtual ~nixlBackendReqH() = default;
 };
-
-struct nixlTelemetryEvent;
 
 // An engine moves the bytes of one agent.
 class nixlBackendEngine {
