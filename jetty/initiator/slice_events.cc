@@ -149,8 +149,8 @@ void SliceEvents::wait_for_receiver(Slice& slice, uint8_t timer, Time now) {
     return apply(slice, SliceEvent::too_long, now);
   }
   offers_.begin_attempt(slice);
-  // If all slices behind the oldest one were repeated as often as that, they would take the target
-  // the time to execute it.
+  // If the slices behind the oldest one were repeated as often as that one, the target would spend
+  // its time on refusing them.
   if (waits_for_older(slice, flow, jetty)) {
     return timers_.arm(slices_.index_of(slice), now + longest_turn_wait);
   }

@@ -15,8 +15,8 @@ constexpr Duration longest_silence = std::chrono::microseconds(16);
 // Ten round trips of two processes on one host.
 constexpr Duration longest_hold = std::chrono::microseconds(64);
 constexpr uint32_t most_held = 16;
-// After so many answers in a row for which nothing else was worth waiting, answers do not wait for
-// further ones, except one of many, because the peer may have changed its ways.
+// After so many answers in a row that waited and that no other one joined, answers do not wait any
+// more, except one of many: the peer may send several requests at a time by then.
 constexpr uint32_t tries = 4;
 constexpr uint32_t between_tries = 1024;
 

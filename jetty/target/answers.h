@@ -133,7 +133,7 @@ class Answers {
   Time held_since_{};
   Time last_notified_{};
   Time last_reply_{};
-  // How many times in a row a single answer was held beyond a reply, and no request came meanwhile.
+  // How many answers in a row waited after a reply, and no other one joined them.
   uint32_t held_in_vain_ = 0;
   // The latest unoffered answer of a queue, by a hash of the queue: the next answer may join it.
   std::array<uint32_t, 16> latest_;
