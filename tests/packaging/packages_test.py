@@ -145,6 +145,14 @@ def check_links(system):
     assert not broken, broken
 
 
+def load_plugins(system):
+    """Loads the plugins as their programs do: NCCL by name, NIXL from its folder."""
+    for place, name in (("libnccl-net-urma.so", "ncclNetPlugin_v11"),
+                        ("$(ls /usr/lib/*/nixl/libplugin_URMA.so)", "nixl_plugin_init")):
+        system.run("python3 -c 'import ctypes, sys; ctypes.CDLL(sys.argv[1])[sys.argv[2]]' "
+                   f"{place} {name}")
+
+
 def use_python(system):
     said = system.run("python3 -c 'import urma; urma.open(\"udp:127.0.0.1\").close(); print(1)'")
     assert said == "1\n", said
@@ -177,7 +185,7 @@ def use(system, packages, soversion):
     install("python3-urma")
     use_python(system)
     install("urma-nccl", "urma-nixl")
-    system.run("ls /usr/lib/*/libnccl-net-urma.so /usr/lib/*/nixl/libplugin_URMA.so")
+    load_plugins(system)
     system.run("apt-get purge -q -y --autoremove " + " ".join(packages))
     left = {path for path in system.files() - before if "urma" in path}
     assert not left, f"left after removal: {sorted(left)}"
