@@ -421,9 +421,15 @@ Duration time_to_close(unsigned engines) {
 }
 
 TEST_CASE("the engines of a device close at the same time") {
-  const Duration one = time_to_close(1);
-  // One after the other, they take three times as long as one.
-  CHECK(time_to_close(8) < 2 * one);
+  // One after the other, they take three times as long as one. Other processes only make both
+  // longer, so one fast try is enough.
+  Duration one = time_to_close(1);
+  Duration eight = time_to_close(8);
+  for (int tries = 1; eight >= 2 * one && tries < 10; ++tries) {
+    one = std::min(one, time_to_close(1));
+    eight = std::min(eight, time_to_close(8));
+  }
+  CHECK(eight < 2 * one);
 }
 
 TEST_CASE("a thread for each engine sends to a Jetty of its own, and each message arrives once") {
