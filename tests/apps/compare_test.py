@@ -4,7 +4,6 @@
 recorded."""
 
 import json
-import os
 import pathlib
 import signal
 import subprocess

@@ -14,364 +14,14 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import termios
 import time
 
 from running import finish, ip, kill, run_tests, shown_on, start
+from urma_perf_runs import PROGRAM, command, results, run, stages_of
 
-PROGRAM = sys.argv[1]
 WINDOW = "[fd75:726d:61"  # addresses of devices in a window
-FIELDS = ["test", "device", "size_bytes", "p50_us", "p90_us", "p99_us", "p99_9_us", "max_us",
-          "messages_per_second", "bytes_per_second", "wrong", "counters"]
-ENVIRONMENT = ["kernel", "cpu_model", "cpus", "governor", "compiler", "library_version", "device",
-               "date", "command", "autogroup", "run_queue_wait_percent"]
-
-
-def command(*arguments, within=None):
-    """Runs the program, in the network namespace of this name if one is given."""
-    return (["ip", "netns", "exec", within] if within else []) + [PROGRAM, *arguments]
-
-
-def run(*arguments, limit=60, within=None):
-    return subprocess.run(command(*arguments, within=within), capture_output=True, text=True,
-                          timeout=limit)
-
-
-def results(*arguments, limit=60, within=None):
-    done = run(*arguments, "--json", limit=limit, within=within)
-    assert done.returncode == 0, (arguments, done)
-    whole = json.loads(done.stdout)
-    assert whole["schema"] == "urma_perf/1"
-    for field in ENVIRONMENT:
-        assert field in whole["environment"], field
-    for result in whole["results"]:
-        for field in FIELDS:
-            assert field in result, field
-        assert result["wrong"] == 0
-        assert result["messages_per_second"] > 0
-        assert 0 < result["p50_us"] <= result["p99_us"] <= result["max_us"]
-        assert all(isinstance(value, int) for value in result["counters"].values())
-    return whole["results"]
-
-
-def test_one_test_with_limit():
-    (result,) = results("--self", "write_imm_lat", "--size", "64", "--seconds", "0.2", "--limit")
-    assert result["test"] == "write_imm_lat" and result["size_bytes"] == 64
-    assert result["limit"] > 0 and result["times_limit"] > 0
-    assert len(result["rounds"]) >= 5
-    for one in result["rounds"]:
-        assert one["limit"] > 0 and one["times_limit"] > 0
-
-
-def test_every_limit():
-    """The loops of --limit run between the rounds of works."""
-    sizes = [8, 64, 4096, 65536, 1 << 20]
-    for device, test, patterns in (
-            ("cxl:", "send_lat", ["inline ring"] + 3 * ["message, copied"]),
-            ("cxl:", "write_imm_lat", 2 * ["write, slot"] + 3 * ["message, read"]),
-            ("cxl:", "write_lat", 5 * ["copy"]),
-            ("cxl:", "read_lat", 5 * ["copy"]),
-            ("cxl:", "lane_write_lat", 5 * ["copy"]),
-            ("cxl:", "lane_read_lat", 5 * ["copy"]),
-            ("cxl:", "write_bw", 5 * ["copy"]),
-            ("cxl:", "read_bw", 5 * ["copy"]),
-            ("cxl:", "write_lat --private", 2 * ["data, slot"] + 3 * ["message, slot"]),
-            ("cxl:", "read_lat --private", 2 * ["data, slot"] + 3 * ["message, slot"]),
-            ("cxl:", "send_bw", 2 * ["stamped ring"] + 2 * ["two-copy pipe"]),
-            ("cxl:", "write_bw --private", 2 * ["stamped ring"] + 3 * ["two-copy pipe"]),
-            ("cxl:", "read_bw --private", 2 * ["stamped ring"] + 3 * ["two-copy pipe"]),
-            ("cxl:", "wake_lat", 4 * ["futex wake"]),
-            # A wrapper maps no memory.
-            ("fault(seed=1):cxl:", "write_bw", 2 * ["stamped ring"] + 3 * ["two-copy pipe"]),
-            ("udp:", "write_bw", 2 * ["udp sendmmsg"] + 3 * ["udp trains"]),
-            ("udp:", "wake_lat", 4 * ["udp wake"])):
-        some = sizes[:len(patterns)]
-        done = results("--self", *test.split(), "--device", device, "--seconds", "0.02", "--limit",
-                       "--rounds", "2", "--size", ",".join(map(str, some)))
-        assert [result["size_bytes"] for result in done] == some
-        assert [result["limit_pattern"] for result in done] == patterns, (device, test)
-        assert all(result["mapped"] == (device == "cxl:" and "--private" not in test)
-                   for result in done), (device, test)
-        assert all(result["limit"] > 0 and result["device"] == device for result in done)
-
-
-def test_limit_with_crc():
-    """--summed names another limit, which either side may receive, on a wrapped device, too."""
-    for device, test in (("udp:", "write_bw"), ("fault(seed=1):udp:", "read_bw")):
-        done = results("--self", test, "--device", device, "--seconds", "0.05", "--rounds", "2",
-                       "--size", "1K,1M", "--limit", "--summed")
-        assert [result["limit_pattern"] for result in done] == 2 * ["udp trains, summed"], done
-        assert all(one["limit"] > 0 for result in done for one in result["rounds"]), done
-
-
-def test_spread():
-    (near,) = results("--self", "read_lat", "--seconds", "0.05", "--rounds", "1", "--size", "64")
-    (far,) = results("--self", "read_lat", "--seconds", "0.2", "--rounds", "2", "--size", "64",
-                     "--spread", "64M", "--limit")
-    assert near["spread_bytes"] == 0 and far["spread_bytes"] == 64 << 20
-    assert far["mapped"] and far["limit_pattern"] == "copy" and far["limit"] > 0
-
-
-def test_ordering():
-    for device in ("cxl:", "udp:"):
-        for order, mode, fence in (("ro", "auto", 0), ("so", "rot", 0), ("so", "roi", 16),
-                                   ("chain", "auto", 3)):
-            fenced = ["--fence-every", str(fence)] if fence else []
-            for test in ("write_bw", "send_bw", "read_bw"):
-                (done,) = results("--self", test, "--device", device, "--seconds", "0.05",
-                                  "--size", "64", "--rounds", "1", "--order", order, "--mode", mode,
-                                  *fenced)
-                assert (done["order"], done["mode"], done["fence_every"]) == (order, mode, fence)
-                assert done["wrong"] == 0 and done["messages"] > 0
-
-
-def test_wake_served():
-    results("--self", "wake_lat", "--seconds", "0.1", "--served", "--size", "4K")
-
-
-def test_every_test_on_a_bad_network():
-    bad = "fault(loss=2%,dup=1%,reorder=2%,seed=3):udp:"
-    for name in ["write_lat", "write_bw", "read_lat", "read_bw", "send_lat", "send_bw",
-                 "write_imm_lat", "write_imm_bw", "wake_lat"]:
-        done = results("--self", name, "--size", "1,100,20000", "--count", "300", "--device", bad,
-                       "--rounds", "2")
-        assert [result["size_bytes"] for result in done] == [1, 100, 20000]
-    for name in ["write_bw", "read_bw", "send_lat", "wake_lat"]:
-        results("--self", name, "--size", "1,100,20000", "--count", "300", "--rounds", "2",
-                "--device", bad + "?io=uring")
-    for name in ["atomic_lat", "atomic_bw"]:
-        done = results("--self", name, "--sweep", "--count", "300", "--device", bad)
-        assert [result["size_bytes"] for result in done] == [1, 2, 4, 8]
-
-
-def test_mapped_memory_that_later_messages_overwrite():
-    """A message that a later one has overwritten before the server checked it is not wrong."""
-    for _ in range(12):
-        results("--self", "write_imm_bw", "--size", "4K", "--count", "400", "--rounds", "1")
-
-
-def test_atomics_of_each_kind_beside_their_limit():
-    for kind in ["fetch-add", "cas"]:
-        for name in ["atomic_lat", "atomic_bw", "lane_atomic_lat"]:
-            (result,) = results("--self", name, "--atomic", kind, "--limit", "--seconds", "0.1")
-            assert result["atomic"] == kind and result["limit_pattern"] == "instruction"
-            assert result["limit"] > 0 and result["times_limit"] > 0
-    (result,) = results("--self", "atomic_lat", "--private", "--limit", "--seconds", "0.1")
-    assert result["limit_pattern"] == "data, slot"
-
-
-def test_lanes():
-    for name in ["lane_write_lat", "lane_read_lat"]:
-        done = results("--self", name, "--size", "1,8,1000,20000", "--count", "1000", "--rounds",
-                       "2")
-        assert [result["calls_per_group"] for result in done] == [64, 64, 16, 1]
-        for result in done:
-            assert result["mapped"], result
-            assert all(one["messages"] == 500 for one in result["rounds"]), result
-    for more in (["--threads", "3"], ["--served", "--threads", "2"], ["--auto"], ["--no-verify"]):
-        (result,) = results("--self", "lane_read_lat", "--count", "6000", "--rounds", "2", *more)
-        assert all(one["messages"] == 3000 for one in result["rounds"]), result
-    (result,) = results("--self", "lane_read_lat", "--size", "64", "--spread", "64M", "--limit",
-                        "--seconds", "0.1", "--rounds", "2")
-    assert result["limit_unit"] == "us" and result["times_limit"] > 0, result
-    done = results("--self", "lane_atomic_lat", "--sweep", "--count", "20000")
-    assert [result["size_bytes"] for result in done] == [1, 2, 4, 8]
-
-
-def test_lane_between_two_programs():
-    """The client measures a server that was started by itself, finds that it is not in a window,
-    and notices that it is killed."""
-    server, at = start_server("--device", "udp:127.0.0.1:0")
-    try:
-        done = run("lane_write_lat", at, "--count", "100")
-        assert done.returncode == 2 and "Fix: " in done.stderr, done
-        assert "maps no memory of peers" in done.stderr, done
-    finally:
-        stop(server)
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
-        device = ["--device", f"cxl:{place}/window?size=64M"]
-        server, at = start_server(*device)
-        results("lane_write_lat", at, *device, "--count", "1000", "--limit")
-        done = run("lane_write_lat", at, *device, "--count", "1000", "--size", "64M")
-        assert done.returncode == 2 and "--device cxl:PATH?size=10G" in done.stderr, done
-        client = start(PROGRAM, "lane_write_lat", at, *device, "--seconds", "60")
-        time.sleep(0.5)
-        kill(server)
-        code, out, err = finish(client, timeout=20)
-        assert code == 5 and "Fix: " in err, (code, out, err)
-
-
-CALLS = ["build", "post", "poll_found", "poll_nothing", "wait", "over_1ms", "timing",
-         "elsewhere"]
-STAGES = ["copy_in_post", "send_ahead", "look", "receive", "commands", "take", "timers", "send",
-          "settle", "finish", "report", "over_1ms", "timing", "no_pass"]
-
-
-def stages_of(side, works):
-    """Checks one side of a profile. Returns how often each stage ran."""
-    assert side["seconds"] > 0 and side["cost_ns"] > 0
-    times = {}
-    for part, names, threads in (("calls", CALLS, side["threads"]), ("device", STAGES, 1)):
-        assert [row["stage"] for row in side[part]] == names
-        measured = side["seconds"] * 1e9 * threads
-        # A row of the rest makes each part complete. A stage may have begun just before the round.
-        total = sum(row["total_ns"] for row in side[part])
-        assert 0.999 < total / measured < 1.05, (part, side)
-        assert abs(sum(row["share"] for row in side[part]) - total / measured) < 1e-6
-        for row in side[part]:
-            assert row["total_ns"] >= 0 and row["share"] >= 0, row
-            assert abs(row["ns_per_work"] * works - row["total_ns"]) <= 1e-6 * row["total_ns"], row
-            if row["stage"] not in ("timing", "over_1ms"):
-                times[row["stage"]] = row["times"]
-        (timing,) = (row for row in side[part] if row["stage"] == "timing")
-        assert timing["times"] == sum(row["times"] for row in side[part]
-                                      if row["stage"] not in ("timing", "build", "over_1ms"))
-    return times
-
-
-def test_profile():
-    for device in ("cxl:", "udp:"):
-        for name in ("write_lat", "write_imm_lat", "send_lat", "write_bw", "read_bw"):
-            (result,) = results("--self", name, "--device", device, "--size", "64", "--seconds",
-                                "0.1", "--rounds", "2", "--profile")
-            works = result["profile"]["works"]
-            assert works == sum(one["messages"] for one in result["rounds"]) or \
-                result["discarded_rounds"] > 0
-            client = stages_of(result["profile"]["client"], works)
-            server = stages_of(result["profile"]["server"], works)
-            assert client["build"] == works, (name, client)
-            if name.endswith("_lat"):
-                assert client["post"] == works, (name, client)
-            assert 0 < client["poll_found"] <= works * 2, (name, client)
-            assert client["wait"] == 0 and server["wait"] == 0
-            assert client["settle"] == client["send"] == client["take"], (name, client)
-            if name in ("write_imm_lat", "send_lat"):
-                assert server["build"] >= works and server["post"] >= works, (name, server)
-    (result,) = results("--self", "write_lat", "--size", "64", "--seconds", "0.1")
-    assert "profile" not in result
-
-
-def test_profile_with_threads_that_sleep():
-    for threads in ("1", "2"):
-        (result,) = results("--self", "write_bw", "--device", "udp:", "--served", "--profile",
-                            "--threads", threads, "--seconds", "0.1", "--limit")
-        assert result["profile"]["client"]["threads"] == int(threads)
-        client = stages_of(result["profile"]["client"], result["profile"]["works"])
-        assert client["wait"] > 0 and client["settle"] > 0
-
-
-def test_profile_table():
-    done = run("--self", "write_imm_lat", "--size", "8,64", "--seconds", "0.1", "--rounds", "1",
-               "--profile")
-    assert done.returncode == 0, done
-    lines = done.stdout.splitlines()
-    for side in ("client", "server"):
-        assert sum(line.startswith(f"  {side}: ") for line in lines) == 2, done.stdout
-    # Each part of each table adds up.
-    shares, sums = [], []
-    for line in lines:
-        words = line.split()
-        if len(words) == 5 and words[0] in CALLS + STAGES:
-            shares.append(float(words[4].rstrip("%")))
-        if words and words[0] in ("elsewhere", "no_pass"):
-            sums.append(sum(shares))
-            shares = []
-    assert len(sums) == 8 and not shares, done.stdout
-    assert all(97 < one < 103 for one in sums), (sums, done.stdout)
-    everything = run("--help-all").stdout
-    for name in CALLS + STAGES:
-        assert name in everything, name
-
-
-def test_profile_of_two_programs():
-    """Each side is profiled if it was started so."""
-    without = ("write_lat", "--size", "64", "--seconds", "0.05", "--rounds", "1")
-    server, at = start_server("--device", "udp:127.0.0.1:0")
-    try:
-        (result,) = results(*without, at, "--profile")
-        stages_of(result["profile"]["client"], result["profile"]["works"])
-        assert "server" not in result["profile"]
-        done = run(*without, at, "--profile")
-        assert "server: not profiled; start it as urma_perf server --profile" in done.stdout, done
-    finally:
-        stop(server)
-    server, at = start_server("--device", "udp:127.0.0.1:0", "--profile")
-    try:
-        (result,) = results(*without, at, "--profile")
-        for side in ("client", "server"):
-            stages_of(result["profile"][side], result["profile"]["works"])
-        (result,) = results(*without, at)
-        assert "profile" not in result
-    finally:
-        stop(server)
-
-
-def test_messages_that_may_be_lost():
-    for device in ["cxl:", "udp:"]:
-        for name in ["send_lat", "send_bw"]:
-            (result,) = results("--self", name, "--mode", "uno", "--size", "64", "--count", "5000",
-                                "--device", device, "--rounds", "2")
-            assert result["mode"] == "uno" and 0 <= result["lost_percent"] < 100
-            assert result["counters"]["client_datagrams_sent"] >= 5000
-            assert result["counters"]["retransmitted"] < 100  # of what is beside
-    (result,) = results("--self", "send_bw", "--mode", "uno", "--size", "64", "--count", "20000",
-                        "--rounds", "2", "--device", "fault(loss=30%,seed=3):udp:")
-    assert result["lost_percent"] > 15, result["lost_percent"]
-    (result,) = results("--self", "send_lat", "--mode", "uno", "--size", "64", "--count", "40",
-                        "--rounds", "1", "--device", "fault(loss=30%,seed=3):udp:")
-    assert result["lost_percent"] > 5, result["lost_percent"]
-    # Messages that count as lost arrive later, between those that followed.
-    results("--self", "send_lat", "--mode", "uno", "--size", "64", "--count", "6",
-            "--rounds", "1", "--device", "fault(jitter=150ms,seed=3):udp:")
-
-
-def test_several_numbers_of_jetties_have_rows_of_each_size():
-    rows = results("--self", "write_imm_lat", "--jetties", "1,3", "--size", "8,64", "--count",
-                   "100", "--rounds", "1")
-    assert [(row["jetties"], row["size_bytes"]) for row in rows] == [(1, 8), (1, 64), (3, 8),
-                                                                     (3, 64)], rows
-
-
-def test_threads_jetties_and_signals():
-    results("--self", "send_bw", "--size", "64", "--count", "20000", "--threads", "3",
-            "--jetties", "8")
-    results("--self", "write_bw", "--size", "4K", "--count", "20000", "--depth", "64",
-            "--signal-every", "16")
-    (result,) = results("--self", "send_bw", "--size", "8", "--count", "20000", "--depth", "256",
-                        "--signal-every", "64")
-    assert result["depth"] == 256 and result["signal_every"] == 64
-    for name in ("send_lat", "write_imm_lat"):
-        results("--self", name, "--count", "2000", "--signal-every", "32", "--jetties", "3")
-        (result,) = results("--self", name, "--count", "2000", "--auto")
-        assert result["threads_mode"] == "automatic"
-    results("--self", "write_imm_bw", "--size", "4K", "--count", "5000", "--served")
-    results("--self", "read_bw", "--size", "64K", "--count", "500", "--served", "--no-verify")
-
-
-def test_several_engines():
-    """Each thread of the client has an engine, and so has each thread of the server."""
-    for device in ("cxl:", "udp:"):
-        for name in ("write_bw", "send_bw", "write_imm_bw", "read_bw", "atomic_bw"):
-            (result,) = results("--self", name, "--count", "3000", "--threads", "3", "--rounds",
-                                "1", "--device", device + "?engines=3")
-            assert result["threads_mode"] == "automatic", result
-        # Sides may have different numbers of engines.
-        for ours, theirs in (("", "?engines=3"), ("?engines=2", "")):
-            results("--self", "send_lat", "--count", "500", "--jetties", "4", "--rounds", "1",
-                    "--auto", "--device", device + ours, "--peer-device", device + theirs)
-
-
-def test_largest_messages():
-    """A side that fills or compares a gigabyte is not considered dead meanwhile: for reads the
-    server fills, for writes it compares. Each commit chooses one."""
-    available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if available < 4 << 30:
-        print("(skipped: 1G messages need 4 GiB of memory)")
-        return
-    name = ("read_lat", "write_lat")[int(os.environ.get("URMA_TEST_SEED", "0")) % 2]
-    results("--self", name, "--size", "1G", "--count", "1", "--rounds", "1", limit=150)
 
 
 def start_server(*arguments, within=None):
@@ -401,6 +51,52 @@ def own_address():
         except OSError:
             return None
         return probe.getsockname()[0]
+
+
+def test_lane_between_two_programs():
+    """The client measures a server that was started by itself, finds that it is not in a window,
+    and notices that it is killed."""
+    server, at = start_server("--device", "udp:127.0.0.1:0")
+    try:
+        done = run("lane_write_lat", at, "--count", "100")
+        assert done.returncode == 2 and "Fix: " in done.stderr, done
+        assert "maps no memory of peers" in done.stderr, done
+    finally:
+        stop(server)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
+        device = ["--device", f"cxl:{place}/window?size=64M"]
+        server, at = start_server(*device)
+        results("lane_write_lat", at, *device, "--count", "1000", "--limit")
+        done = run("lane_write_lat", at, *device, "--count", "1000", "--size", "64M")
+        assert done.returncode == 2 and "--device cxl:PATH?size=10G" in done.stderr, done
+        client = start(PROGRAM, "lane_write_lat", at, *device, "--seconds", "60")
+        time.sleep(0.5)
+        kill(server)
+        code, out, err = finish(client, timeout=20)
+        assert code == 5 and "Fix: " in err, (code, out, err)
+
+
+def test_profile_of_two_programs():
+    """Each side is profiled if it was started so."""
+    without = ("write_lat", "--size", "64", "--seconds", "0.05", "--rounds", "1")
+    server, at = start_server("--device", "udp:127.0.0.1:0")
+    try:
+        (result,) = results(*without, at, "--profile")
+        stages_of(result["profile"]["client"], result["profile"]["works"])
+        assert "server" not in result["profile"]
+        done = run(*without, at, "--profile")
+        assert "server: not profiled; start it as urma_perf server --profile" in done.stdout, done
+    finally:
+        stop(server)
+    server, at = start_server("--device", "udp:127.0.0.1:0", "--profile")
+    try:
+        (result,) = results(*without, at, "--profile")
+        for side in ("client", "server"):
+            stages_of(result["profile"][side], result["profile"]["works"])
+        (result,) = results(*without, at)
+        assert "profile" not in result
+    finally:
+        stop(server)
 
 
 def test_server_is_reached_at_every_address():
