@@ -118,6 +118,15 @@ urma::jetty::Ordering ordering_of(const JettyOptions& options) {
           .weight = static_cast<uint8_t>(options.weight)};
 }
 
+urma::jetty::JettyParts parts_of(const JettyOptions& options,
+                                 const std::shared_ptr<urma::jetty::Queues>& queues,
+                                 const engine::Runner& runner) {
+  urma::jetty::JettyParts parts(queues, timeouts_of(options, runner));
+  parts.ordering = ordering_of(options);
+  parts.immediates_take_receives = options.immediates_take_buffers;
+  return parts;
+}
+
 }  // namespace
 
 Jetty::Jetty(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -177,7 +186,9 @@ Result<std::shared_ptr<engine::Runner>> Device::State::choose_engine(
   return engines().next();
 }
 
-Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& options) {
+// `group`: how the group chooses, if one is to be made.
+Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& options,
+                                 std::optional<GroupPolicy> group) {
   const auto ours = [&](const auto& object) {
     return object.state_ != nullptr &&
            &object.state_->source.runner->engines() == &state_->engines();
@@ -207,12 +218,12 @@ Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& opti
   }
   urma::jetty::Jfc& jfc = state->queues->jfc();
   state->source.jfc = &jfc;
-  urma::jetty::JettyParts parts(state->queues, timeouts_of(options, runner));
-  parts.ordering = ordering_of(options);
-  parts.immediates_take_receives = options.immediates_take_buffers;
+  urma::jetty::JettyParts parts = parts_of(options, state->queues, runner);
   if (options.mode == ServiceMode::unreliable)
     state->queues->jfs().only_datagrams(datagram_bytes());
   if (jfr != nullptr) parts.receives_from = jfr->jetty_.state_->made.handle;
+  urma::jetty::Groups::Map::node_type entry;  // made here, because a pass does not allocate
+  if (group) entry = urma::jetty::Groups::entry(*group);
   uint32_t limit = 0;
   bool used = false;
   std::optional<engine::JettyControl::Made> made;
@@ -220,7 +231,10 @@ Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& opti
     limit = engine.settings().limits.jetties;
     used = options.id && engine.transactions().jetties().used(*options.id);
     if (used) return true;
-    made = engine.jetty_control().create(std::move(parts), {options.id, options.token});
+    engine::JettyControl& control = engine.jetty_control();
+    const engine::JettyControl::Chosen wanted{options.id, options.token};
+    made = group ? control.create_group(std::move(parts), wanted, std::move(entry))
+                 : control.create(std::move(parts), wanted);
     return true;
   });
   if (!made) {

@@ -16,7 +16,9 @@ Eid eid_of_engine(const Eid& first, uint32_t engine, const Endpoint& place);
 // Returns the addresses of all engines, in order.
 std::vector<Endpoint> places_of(const Descriptor& device);
 // Returns the number of the engine to which the Jetty belongs, on a device with so many.
-inline uint32_t engine_of(JettyId jetty, uint32_t engines) { return number(jetty) % engines; }
+inline uint32_t engine_of(JettyId jetty, uint32_t engines) {
+  return number(jetty) % id_limit % engines;
+}
 // Returns where the Jetty of the descriptor is, which has one.
 Endpoint place_of_jetty(const Descriptor& device);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/jetty_control.h"
 
+#include <algorithm>
+
 namespace urma::engine {
 namespace {
 
@@ -18,6 +20,39 @@ std::optional<JettyControl::Made> JettyControl::create(jetty::JettyParts parts,
   Made made{.id = *id, .token = chosen.token.value_or(drawn), .handle = {}};
   made.handle = jetties.handle_of(*jetties.create(made.id, made.token, std::move(parts)));
   return made;
+}
+
+std::optional<JettyControl::Made> JettyControl::create_group(jetty::JettyParts parts,
+                                                             const Chosen& chosen,
+                                                             jetty::Groups::Map::node_type entry) {
+  std::optional<Made> made = create(std::move(parts), chosen);
+  if (!made) return std::nullopt;
+  made->id = entry.key() = JettyId(number(made->id) | group_bit);
+  transactions_.groups().insert(std::move(entry));
+  return made;
+}
+
+JettyControl::Changed JettyControl::add(const Made& group, Handle jetty) {
+  jetty::Groups::Group& to = *transactions_.groups().find(group.id);
+  const auto destroyed = [&](Handle member) {
+    return transactions_.jetties().find(member) == nullptr;
+  };
+  const auto end = std::remove_if(to.members.begin(), to.members.begin() + to.count, destroyed);
+  to.count = static_cast<uint32_t>(end - to.members.begin());
+  if (std::find(to.members.begin(), end, jetty) != end) return Changed::already;
+  if (to.count == to.members.size()) return Changed::full;
+  to.members[to.count++] = jetty;
+  return Changed::yes;
+}
+
+JettyControl::Changed JettyControl::remove(const Made& group, Handle jetty) {
+  jetty::Groups::Group& from = *transactions_.groups().find(group.id);
+  const auto end = from.members.begin() + from.count;
+  const auto found = std::find(from.members.begin(), end, jetty);
+  if (found == end) return Changed::absent;
+  std::copy(found + 1, end, found);
+  --from.count;
+  return Changed::yes;
 }
 
 void JettyControl::take_posted(jetty::Jetty& jetty, Time now) {
@@ -56,6 +91,7 @@ bool JettyControl::destroy(uint32_t index, Time now) {
   if (!flush(index, now)) return false;
   jetty::Jetty& jetty = transactions_.jetties().at(index);
   transactions_.initiator().detach(jetty);
+  transactions_.groups().erase(JettyId(number(jetty.id) | group_bit));
   if (number(jetty.id) >= number(first_dynamic_jetty)) ids_.give_back(jetty.id);
   transactions_.jetties().destroy(jetty);
   return true;

@@ -33,6 +33,14 @@ class JettyControl {
   };
   // Returns nothing if the limit is reached.
   std::optional<Made> create(jetty::JettyParts parts, const Chosen& chosen = {});
+  // As `create`, for a Jetty group. `entry`: the new group, under any number. The id that it
+  // returns has `group_bit`.
+  std::optional<Made> create_group(jetty::JettyParts parts, const Chosen& chosen,
+                                   jetty::Groups::Map::node_type entry);
+  enum class Changed : uint8_t { yes, full, already, absent };
+  // Adds the Jetty to the group's members, as the last one, or removes it.
+  Changed add(const Made& group, Handle jetty);
+  Changed remove(const Made& group, Handle jetty);
   // Ends all works and receives of this Jetty.
   bool flush(uint32_t index, Time now);
   bool flush_all(Time now);

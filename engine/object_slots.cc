@@ -55,9 +55,10 @@ std::optional<uint32_t> object_number_in(uint32_t value) {
 }
 
 ObservedJetty jetty_in(const ObjectView& row) {
-  return {.kind = row.kind == ObjectKind::jfs   ? "jfs"
-                  : row.kind == ObjectKind::jfr ? "jfr"
-                                                : "jetty",
+  return {.kind = row.kind == ObjectKind::jfs     ? "jfs"
+                  : row.kind == ObjectKind::jfr   ? "jfr"
+                  : row.kind == ObjectKind::group ? "group"
+                                                  : "jetty",
           .id = row.id,
           .state = jetty_state_in(row.state),
           .sends = row.sends,
@@ -75,6 +76,7 @@ void add_object(const ObjectView& row, ObservedObjects& out) {
     case ObjectKind::jetty:
     case ObjectKind::jfs:
     case ObjectKind::jfr:
+    case ObjectKind::group:
       out.jetties.push_back(jetty_in(row));
       return;
     case ObjectKind::jfc:

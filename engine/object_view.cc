@@ -19,9 +19,9 @@ uint32_t number_of_jfc(const jetty::Jfc& jfc) {
 
 ObjectKind kind_of_jetty(const jetty::Jetty& jetty) {
   const bool sends = jetty.queues->jfs().count() > 0;
-  if (!sends) return ObjectKind::jfr;
-  return jetty.receives_from || jetty.queues->jfr().count() > 0 ? ObjectKind::jetty
-                                                                : ObjectKind::jfs;
+  const bool receives = jetty.receives_from || jetty.queues->jfr().count() > 0;
+  if (sends) return receives ? ObjectKind::jetty : ObjectKind::jfs;
+  return receives ? ObjectKind::jfr : ObjectKind::group;
 }
 
 void note_jfc(const jetty::Jfc& jfc, ObjectViews& out, std::span<const jetty::Jfc*> seen,
@@ -35,7 +35,8 @@ void note_jfc(const jetty::Jfc& jfc, ObjectViews& out, std::span<const jetty::Jf
   }
 }
 
-ObjectView view_of_jetty(jetty::Jetties& jetties, jetty::Jetty& jetty) {
+ObjectView view_of_jetty(jetty::Transactions& all, jetty::Jetty& jetty) {
+  jetty::Jetties& jetties = all.jetties();
   jetty::Queues& queues = *jetty.queues;
   ObjectView view{.kind = kind_of_jetty(jetty),
                   .state = static_cast<uint8_t>(jetty.state),
@@ -46,6 +47,10 @@ ObjectView view_of_jetty(jetty::Jetties& jetties, jetty::Jetty& jetty) {
                   .receives = queues.jfr().count(),
                   .jfc = number_of_jfc(queues.jfc()),
                   .outstanding = jetty.outstanding};
+  if (const auto* const group = all.groups().find(JettyId(number(jetty.id) | group_bit))) {
+    view.receives = group->count;
+    view.jfc = 0;
+  }
   if (view.kind != ObjectKind::jetty) return view;
   view.receives_jfc = view.jfc;
   if (!jetty.receives_from) return view;
@@ -68,8 +73,8 @@ void view_objects(Engine& engine, ObjectViews& out) {
     if (jetty.id < first_user_jetty) {
       ++own;
     } else if (out.count < ObjectViews::most_jetties) {
-      out.views[out.count++] = view_of_jetty(jetties, jetty);
-      note_jfc(jetty.queues->jfc(), out, seen, jfcs);
+      const ObjectView& view = out.views[out.count++] = view_of_jetty(engine.transactions(), jetty);
+      if (view.kind != ObjectKind::group) note_jfc(jetty.queues->jfc(), out, seen, jfcs);
     }
   });
   out.more_jetties = jetties.size() - own - out.count;

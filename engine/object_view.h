@@ -9,7 +9,7 @@ namespace urma::engine {
 
 class Engine;
 
-enum class ObjectKind : uint8_t { jetty = 1, jfs, jfr, jfc, segment };
+enum class ObjectKind : uint8_t { jetty = 1, jfs, jfr, jfc, segment, group };
 
 // A Jetty, a completion queue or a segment of a device, for statistics. A member that does not
 // belong to its kind is 0.
@@ -20,9 +20,10 @@ struct ObjectView {
   uint8_t state = 0;             // of a Jetty: jetty::JettyState
   uint8_t weight = 0;            // of a Jetty
   uint8_t how = 0;               // the service mode of a Jetty, the rights of a segment
-  uint32_t id = 0;               // of a Jetty, a JFR or a JFC; the TokenID of a segment
+  uint32_t id = 0;               // of a Jetty, a JFR, a group or a JFC; the TokenID of a segment
   uint32_t sends = 0;            // how many works may be outstanding
-  uint32_t receives = 0;         // how many receives may be posted; the depth of a JFC
+  uint32_t receives = 0;         // how many receives may be posted; the depth of a JFC; the
+                                 // members of a group
   uint32_t jfc = 0;              // where works complete; those of a JFR: where arrivals do
   uint32_t receives_jfc = none;  // where arrivals of a Jetty complete
   uint32_t jfr = none;           // whose receives a Jetty uses, if they are not its own
@@ -35,7 +36,7 @@ struct ObjectView {
 
 // The objects of a device: the first ones of each kind, and how many more there are.
 struct ObjectViews {
-  static constexpr uint32_t most_jetties = 48;  // with JFSs and JFRs
+  static constexpr uint32_t most_jetties = 48;  // with JFSs, JFRs and groups
   static constexpr uint32_t most_jfcs = 16;
   static constexpr uint32_t most_segments = 32;
   static constexpr uint32_t most = most_jetties + most_jfcs + most_segments;

@@ -25,6 +25,7 @@ struct Berth {
   Fence fence;         // which works before it must have ended before it begins
   Atomic atomic;       // which atomic, if the operation is one
   Update update;       // how a notification changes the notified word
+  uint8_t group_hint;  // which member of a group receives it
   bool doubtful;       // engine: an atomic was executed on memory that may have been revoked
   uint32_t bytes;      // of all pieces
   uint64_t tag;        // the application's, repeated in the completion

@@ -99,7 +99,8 @@ class Jetties {
   // Returns null if there are `capacity` Jetties.
   Jetty* create(JettyId id, TokenValue token, JettyParts parts);
   void destroy(Jetty& jetty);
-  Jetty* find(JettyId id);  // returns null if there is none
+  Jetty* find(JettyId id);                                   // returns null if there is none
+  Jetty* find(Handle handle) { return slab_.find(handle); }  // or if it was destroyed
   Jetty& at(uint32_t index) { return slab_.at(index); }
   bool live(uint32_t index) const { return slab_.live(index); }
   // Returns the Jetty whose receives are used by messages to `jetty`: `jetty` itself, or its JFR.

@@ -189,6 +189,7 @@ void Jfs::fill(Berth& berth, const Work& work, uint16_t lease) {
   berth.token_id = work.segment.token_id;
   berth.token = work.segment.token;
   berth.target = work.target.id;
+  berth.group_hint = work.group_hint;
   berth.target_token = work.target.token;
 }
 

@@ -77,7 +77,7 @@ template <TaOpcode opcode>
                   .allocate = packet.allocate,
                   .in_context = packet.in_context,
                   .rc_id = packet.rc_id};
-  request.target.target = number(berth.target);
+  request.target = {.target = number(berth.target), .hint = berth.group_hint};
   request.offset.kib = offset / 1024;
   request.token.token = number(info.to_memory ? berth.token : berth.target_token);
   request.memory = {.address = berth.address + packet.offset + offset,

@@ -21,7 +21,7 @@ Transactions::Transactions(const Limits& limits, memseg::SegmentTable& segments,
                .reads = limits.reads,
                .sequences = limits.sequences,
                .parked = limits.parked},
-              peers_, segments, jetties_, channels, events) {}
+              peers_, segments, jetties_, groups_, channels, events) {}
 
 void Transactions::write(std::span<transport::PacketSlot> packets) {
   for (transport::PacketSlot& packet : packets) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "jetty/event_sink.h"
+#include "jetty/groups.h"
 #include "jetty/initiator/initiator.h"
 #include "jetty/target/target.h"
 
@@ -31,6 +32,7 @@ class Transactions final : public transport::PacketSource, public transport::Pac
                EventSink& events, uint64_t seed);
 
   Jetties& jetties() { return jetties_; }
+  Groups& groups() { return groups_; }
   Initiator& initiator() { return initiator_; }
   Target& target() { return target_; }
 
@@ -54,6 +56,7 @@ class Transactions final : public transport::PacketSource, public transport::Pac
 
   EventSink& events_;
   Jetties jetties_;
+  Groups groups_;
   PeerStates peers_;
   Initiator initiator_;
   Target target_;

@@ -40,7 +40,7 @@
 // - Completion queues: one thread at a time polls a queue, also if several Jetties share it.
 //   Meanwhile other threads may post to these Jetties, make further Jetties for the queue and
 //   destroy them.
-// - Jfce, Import: one thread at a time.
+// - Jfce, JettyGroup, Import: one thread at a time.
 // - Lane: the thread that made it; any thread may destroy it.
 //
 // Lifetimes: objects may be destroyed in any order. Closing or destroying a device ends everything
@@ -402,6 +402,7 @@ class URMA_API Jetty {
  private:
   friend class Device;
   friend class Jfce;
+  friend class JettyGroup;
   struct State;
   URMA_LOCAL explicit Jetty(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
@@ -451,6 +452,39 @@ class URMA_API Jfr {
   friend class Jfce;
   explicit Jfr(Jetty jetty) : jetty_(std::move(jetty)) {}
   Jetty jetty_;
+};
+
+// A Jetty group (UB 6.1): Jetties of one device that peers address as one. Each send, and each
+// write with an immediate, is received by one member, which the group chooses when the work's first
+// data arrives (GroupPolicy); Completion::jetty says which. If no member can receive, the work
+// waits, as for a Jetty; if no member accepts messages, it fails as `remote_unsupported`. A group
+// adds no order: strong works are executed one after the other, also if different members receive
+// them.
+//
+// Made by Device::jetty_group. A group counts as one of Limits::jetties. Members stay Jetties of
+// their own; one may be in several groups, and may be destroyed before its groups. When the group
+// is destroyed, messages to it are refused, except those whose data is arriving for a member. Move
+// only. One thread at a time calls it.
+class URMA_API JettyGroup {
+ public:
+  // Makes the Jetty a member, the last one in the group's order. The place of destroyed members is
+  // taken by those behind them.
+  // Errors: invalid_argument (a Jetty of another device, a member already), no_resources
+  // (max_group_members), closed, forked.
+  Result<void> add(const Jetty& jetty);
+  // Ends the membership. Messages whose data is arriving for the Jetty still reach it.
+  // Errors: invalid_argument (a Jetty of another device), not_found (no member), closed, forked.
+  Result<void> remove(const Jetty& jetty);
+
+  // These work as the functions of the same names of Jetty. The id has `group_bit`.
+  JettyId id() const { return jetty_.id(); }
+  std::string descriptor() const { return jetty_.descriptor(); }
+  RemoteJetty local() const { return jetty_.local(); }
+
+ private:
+  friend class Device;
+  explicit JettyGroup(Jetty jetty) : jetty_(std::move(jetty)) {}
+  Jetty jetty_;  // without berths and receives
 };
 
 // An event channel (UB: JFCE): one file descriptor that becomes readable when any of the attached
@@ -629,6 +663,9 @@ class URMA_API Device {
   Result<Jetty> jetty(const JettyOptions& options = {});
   // Makes a shared receive queue, which counts as one of Limits::jetties. Errors: as `jetty`.
   Result<Jfr> jfr(const JfrOptions& options = {});
+  // Makes a group of Jetties without members. Errors: as `jetty`; unsupported also if the device
+  // has several engines, because the members of a group must belong to one.
+  Result<JettyGroup> jetty_group(const JettyGroupOptions& options = {});
   // Makes a completion queue with `depth` entries, 1 to 2^22. Each Jetty that completes there
   // reserves berths + 2 * receives entries, and each Jfr reserves 2 * receives entries.
   // Errors: invalid_argument, no_resources, closed, forked.
@@ -669,6 +706,15 @@ class URMA_API Device {
   Result<void> publish(std::string_view name, const Jfr& jfr,
                        const Audience& audience = this_user()) {
     return publish(name, jfr.jetty_, audience);
+  }
+  // These two publish a group of Jetties, which importers see as a Jetty.
+  Result<void> publish(std::string_view name, const Segment& segment, const JettyGroup& group,
+                       const Audience& audience = this_user()) {
+    return publish(name, segment, group.jetty_, audience);
+  }
+  Result<void> publish(std::string_view name, const JettyGroup& group,
+                       const Audience& audience = this_user()) {
+    return publish(name, group.jetty_, audience);
   }
   // Ends the publication of a name. Segments and Jetties that peers have imported by the name stay
   // valid.
@@ -751,7 +797,8 @@ class URMA_API Device {
   struct State;
   URMA_LOCAL explicit Device(std::unique_ptr<State> state);
   URMA_LOCAL static Result<Device> make(std::string_view text, const DeviceOptions& options);
-  URMA_LOCAL Result<Jetty> make_jetty(std::string_view call, const JettyOptions& options);
+  URMA_LOCAL Result<Jetty> make_jetty(std::string_view call, const JettyOptions& options,
+                                      std::optional<GroupPolicy> group = {});
   URMA_LOCAL Result<Segment> add_segment(std::unique_ptr<Segment::State> segment,
                                          const SegmentOptions& options);
   URMA_LOCAL Result<void> publish_line(std::string_view name, const std::string& line,

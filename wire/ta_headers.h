@@ -131,13 +131,14 @@ struct Maetah {
   friend bool operator==(const Maetah&, const Maetah&) = default;
 };
 
-// The Jetty to which a request is sent.
+// The Jetty, or the group of Jetties, to which a request is sent.
 struct Mtetah {
   static constexpr size_t size = 4;
 
-  uint32_t target = 0;  // 20 bits: a Jetty or JFR
+  uint32_t target = 0;  // 22 bits: a type, 2 for a group and else 0, and a number of 20 bits
+  uint8_t hint = 0;     // for a group that chooses the member by it
 
-  using Layout = HeaderLayout<size, Member<&Mtetah::target, 12, 20>>;
+  using Layout = HeaderLayout<size, Member<&Mtetah::hint, 0, 8>, Member<&Mtetah::target, 10, 22>>;
 
   static Mtetah parse(HeaderView<size> in) { return read_header<Mtetah>(in); }
   void emit(HeaderBytes<size> out) const { Layout::write(*this, out); }

@@ -13,7 +13,7 @@ Datagrams::Outcome Datagrams::handle(const transport::Received& packet, Time now
   const auto data = packet.bytes.subspan(understood ? headers.bytes : 0);
   if (!understood || data.size() > transport::most_datagram_bytes) return Outcome::malformed;
   if (ignores(packet.peer, now)) return Outcome::ignored;
-  Jetty* const jetty = executor_.target(headers.target, TokenValue(headers.token.token));
+  Jetty* const jetty = addressees_.jetty(headers.target, TokenValue(headers.token.token));
   const bool delivered = jetty != nullptr && !jetty->receives_from &&
                          executor_.deliver(*jetty, *jetty,
                                            {.from = packet.peer,

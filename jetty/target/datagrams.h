@@ -16,8 +16,12 @@ namespace urma::jetty {
 // owns it; only the thread that runs the engine calls it.
 class Datagrams {
  public:
-  Datagrams(PeerStates& peers, Executor& executor, transport::Channels& channels, EventSink& events)
-      : peers_(peers), executor_(executor), refusals_(executor, channels, events) {}
+  Datagrams(PeerStates& peers, Addressees& addressees, Executor& executor,
+            transport::Channels& channels, EventSink& events)
+      : peers_(peers),
+        addressees_(addressees),
+        executor_(executor),
+        refusals_(executor, channels, events) {}
 
   enum class Outcome : uint8_t {
     delivered,
@@ -34,6 +38,7 @@ class Datagrams {
                          std::span<const std::byte> data, Time now);
 
   PeerStates& peers_;
+  Addressees& addressees_;
   Executor& executor_;
   Refusals refusals_;
   Time unknown_peers_ignored_until_{};

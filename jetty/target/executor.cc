@@ -135,27 +135,28 @@ inline void Executor::complete(const Jetty& to, Jetty& receiver, const Message& 
 
 // Returns the Jetty whose slots and permits the slice takes. If there is none, the verdict says
 // why.
-Jetty* Executor::receiver(Assembly& assembly, Jetty* target) {
-  if (target == nullptr) {
-    assembly.verdict = Verdict::refuse;
-    return nullptr;
-  }
-  Jetty* receiver = jetties_.receiver(*target);
+Jetty* Executor::receiver(Assembly& assembly, const Addressees::Found& target) {
+  assembly.verdict = target.why;
+  if (target.jetty == nullptr) return nullptr;
+  Jetty* receiver = addressees_.receiver(*target.jetty);
   if (receiver != nullptr && receiver->queues->jfr().count() > 0) return receiver;
   assembly.verdict = Verdict::no_receives;
   return nullptr;
 }
 
 void Executor::begin_message(Assembly& assembly, const TaRequest& request) {
-  Jetty* jetty = target(request.target, TokenValue(request.token.token));
-  if (!request.base.token_present) jetty = nullptr;
-  Jetty* from = receiver(assembly, jetty);
+  if (!request.base.token_present) {
+    assembly.verdict = Verdict::refuse;
+    return;
+  }
+  const auto to = addressees_.find(request.target, TokenValue(request.token.token), false);
+  Jetty* from = receiver(assembly, to);
   if (from == nullptr) return;
   if (!from->take_receive(assembly.receive)) {
     assembly.verdict = Verdict::not_ready;
     return;
   }
-  assembly.hold(*jetty, *from);
+  assembly.hold(*to.jetty, *from);
   assembly.immediate = request.immediate.immediate;
 }
 
@@ -170,14 +171,14 @@ bool Executor::take_for_immediate(Assembly& assembly, Jetty& receiver) {
 }
 
 void Executor::begin_immediate(Assembly& assembly, const TaRequest& request) {
-  Jetty* jetty = target(request.target, TokenValue(request.immediate.token));
-  Jetty* from = receiver(assembly, jetty);
+  const auto to = addressees_.find(request.target, TokenValue(request.immediate.token), true);
+  Jetty* from = receiver(assembly, to);
   if (from == nullptr) return;
   if (!take_for_immediate(assembly, *from)) {
     assembly.verdict = Verdict::not_ready;
     return;
   }
-  assembly.hold(*jetty, *from);
+  assembly.hold(*to.jetty, *from);
   assembly.immediate = request.immediate.immediate;
   assembly.message_length = request.immediate.message_length;
 }
@@ -303,13 +304,14 @@ std::optional<Executor::Complaint> Executor::complaint(const TaRequest& request,
     }
   }
   if (!to_jetty) return std::nullopt;
-  Jetty* const jetty = jetties_.find(JettyId(request.target.target));
+  Jetty* const jetty = addressees_.with_number(request.target);
   if (jetty == nullptr) return Complaint{bad_token};
   const TokenValue theirs = info.to_memory ? TokenValue(request.immediate.token) : token;
   if (number(jetty->token) != number(theirs)) return Complaint{bad_token, true};
   const Event error{.kind = EventKind::jetty_error, .status = Status::flushed, .jetty = jetty->id};
   if (!jetty->accepts_messages()) return Complaint{error};
-  if (jetties_.receiver(*jetty) == nullptr) return Complaint{error};
+  const bool group = is_group(JettyId(request.target.target));
+  if (group || addressees_.receiver(*jetty) == nullptr) return Complaint{error};
   return std::nullopt;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "jetty/jetty.h"
+#include "jetty/target/addressees.h"
 #include "jetty/target/assembly.h"
 #include "memseg/segment_table.h"
 #include "urma/core/event.h"
@@ -16,16 +17,8 @@ namespace urma::jetty {
 // calls it.
 class Executor {
  public:
-  Executor(memseg::SegmentTable& segments, Jetties& jetties)
-      : segments_(segments), jetties_(jetties) {}
-
-  // Returns the Jetty that a message names, or null if there is none, if it accepts no messages, or
-  // if this is not its token: so a peer cannot find Jetties by trying ids.
-  [[gnu::always_inline]] Jetty* target(const Mtetah& named, TokenValue token) {
-    Jetty* const jetty = jetties_.find(JettyId(named.target));
-    if (jetty == nullptr || !jetty->accepts_messages()) return nullptr;
-    return (number(jetty->token) ^ number(token)) == 0 ? jetty : nullptr;
-  }
+  Executor(memseg::SegmentTable& segments, Jetties& jetties, Addressees& addressees)
+      : segments_(segments), jetties_(jetties), addressees_(addressees) {}
 
   // A message that has one packet, as its application will see it.
   struct Message {
@@ -38,15 +31,13 @@ class Executor {
     uint32_t bytes = 0;  // of the data; of the whole work, if it is a write
   };
   // Executes a message to the Jetty `to`, if the receiver has a buffer of one piece for it; else
-  // returns false and changes nothing. `receiver`: the Jetty whose receives the message takes, as
-  // the function of this name returns it. `data` has `message.bytes`.
+  // returns false and changes nothing. `receiver`: the Jetty whose receives the message takes.
+  // `data` has `message.bytes`.
   bool deliver(const Jetty& to, Jetty& receiver, const Message& message, const std::byte* data);
   // The same for a write with an immediate. `memory` and `token` say where its data, which may be
   // empty, is written to.
   bool deliver(const Jetty& to, Jetty& receiver, const Message& message, const Maetah& memory,
                TokenValue token, std::span<const std::byte> data);
-  // Returns whose receives are taken by messages to this Jetty, or null if its JFR is destroyed.
-  Jetty* receiver(Jetty& jetty) { return jetties_.receiver(jetty); }
 
   // Takes the receive slot or permit that the slice needs, or sets the verdict that says why not.
   void begin(Assembly& assembly, const TaRequest& request);
@@ -94,7 +85,7 @@ class Executor {
                 uint16_t lease);
   bool shows_token(const TaRequest& request) const;
   bool put(const memseg::SegmentTable::Access& to, std::span<const std::byte> data) const;
-  Jetty* receiver(Assembly& assembly, Jetty* target);
+  Jetty* receiver(Assembly& assembly, const Addressees::Found& target);
   void complete_receive(Assembly& assembly, const Completion& completion);
   std::byte* notified(const Ntfetah& notify) const;
   [[gnu::cold]] void flush_receive(Jetty& jetty, uint16_t lease);
@@ -103,6 +94,7 @@ class Executor {
 
   memseg::SegmentTable& segments_;
   Jetties& jetties_;
+  Addressees& addressees_;
 };
 
 }  // namespace urma::jetty

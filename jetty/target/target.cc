@@ -38,17 +38,18 @@ constexpr uint8_t not_ready_timer = 4;
 }  // namespace
 
 Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments,
-               Jetties& jetties, transport::Channels& channels, EventSink& events)
+               Jetties& jetties, Groups& groups, transport::Channels& channels, EventSink& events)
     : reads_(limits.reads),
       peers_(peers),
-      executor_(segments, jetties),
+      addressees_(jetties, groups),
+      executor_(segments, jetties, addressees_),
       answers_(limits.answers + limits.parked, peers, segments, events),
       records_(limits.records, limits.share, peers),
       fetched_(records_.capacity()),
       assemblies_(limits.assemblies, peers),
       sequences_(limits.sequences, limits.parked, peers, assemblies_),
       refusals_(executor_, channels, events),
-      datagrams_(peers, executor_, channels, events) {}
+      datagrams_(peers, addressees_, executor_, channels, events) {}
 
 // Each packet makes at most one answer and one assembly. A peer may hold as many of each as it
 // leaves free, so that even a peer that takes all it can get leaves a share for the others.
@@ -122,8 +123,8 @@ inline bool Target::deliver(PeerId from, uint64_t base, std::span<const std::byt
                             .immediate = headers.immediate.immediate,
                             .bytes = static_cast<uint32_t>(data.size())};
   const uint32_t token = info.to_memory ? headers.immediate.token : headers.token.token;
-  Jetty* const jetty = executor_.target(headers.target, TokenValue(token));
-  Jetty* const receiver = jetty == nullptr ? nullptr : executor_.receiver(*jetty);
+  Jetty* const jetty = addressees_.jetty(headers.target, TokenValue(token));
+  Jetty* const receiver = jetty == nullptr ? nullptr : addressees_.receiver(*jetty);
   if (receiver == nullptr) return false;
   if constexpr (info.to_memory) {
     message.bytes = headers.immediate.message_length;

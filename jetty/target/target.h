@@ -46,7 +46,7 @@ class Target {
     uint32_t parked;     // packets of slices that wait for their turn
   };
   Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments, Jetties& jetties,
-         transport::Channels& channels, EventSink& events);
+         Groups& groups, transport::Channels& channels, EventSink& events);
 
   // Returns whether there is room for this packet after `waiting` others.
   bool admits(const transport::Received& packet, size_t waiting);
@@ -110,6 +110,7 @@ class Target {
 
   const uint32_t reads_;
   PeerStates& peers_;
+  Addressees addressees_;
   Executor executor_;
   Answers answers_;
   ExecutionRecords records_;

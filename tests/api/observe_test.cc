@@ -93,9 +93,11 @@ TEST_CASE("other processes see the Jetties, queues and segments of a device") {
         device.jetty({.berths = 32, .weight = 3, .completions = &jfc, .receives_from = &jfr})
             .value();
     Jetty sends = device.jetty({.berths = 8}).value();
+    JettyGroup group = device.jetty_group().value();
+    REQUIRE(group.add(shares));
     Segment segment = device.allocate(5000, Rights::read).value();
     CHECK(comes_to([&](const ObservedDevice& seen) {
-      return seen.objects && seen.objects->jetties.size() == 3 && !seen.objects->segments.empty();
+      return seen.objects && seen.objects->jetties.size() == 4 && !seen.objects->segments.empty();
     }));
     ObservedObjects seen = seen_here().at(0).objects.value();
     const auto find = [&](JettyId id) {
@@ -110,6 +112,8 @@ TEST_CASE("other processes see the Jetties, queues and segments of a device") {
     CHECK((find(shares.id()).sends == 32 && find(shares.id()).weight == 3));
     CHECK(find(sends.id()).kind == "jfs");
     CHECK(find(sends.id()).jfc != find(jfr.id()).jfc);
+    const ObservedJetty grouped = find(without_group_bit(group.id()));
+    CHECK((grouped.kind == "group" && grouped.receives == 1));
     CHECK(seen.jfcs.size() == 2);
     CHECK(seen.segments[0].bytes == 5000);
     CHECK(seen.segments[0].token_id == number(segment.local().token_id));

@@ -24,6 +24,7 @@ struct Objects {
   Segment segment = device.allocate(4096).value();
   Jetty jetty = device.jetty({.berths = 4, .receives = 4}).value();
   Jfr jfr = device.jfr({.receives = 4}).value();
+  JettyGroup group = device.jetty_group().value();
   Jfc jfc = device.jfc(16).value();
   Jfce jfce = device.jfce().value();
   Import import = device.start_import("urma://localhost/unusable-test", {.limit = 1h}).value();
@@ -101,6 +102,7 @@ const std::vector<Call> calls = {
     URMA_CONTROL("Device::quarantined", on.device.quarantined()),
     URMA_CONTROL("Device::jetty", on.device.jetty()),
     URMA_CONTROL("Device::jfr", on.device.jfr()),
+    URMA_CONTROL("Device::jetty_group", on.device.jetty_group()),
     URMA_CONTROL("Device::jfc", on.device.jfc(8)),
     URMA_CONTROL("Device::jfce", on.device.jfce()),
     {"Device::events",
@@ -116,6 +118,8 @@ const std::vector<Call> calls = {
     URMA_CONTROL("Device::publish", on.device.publish("a", on.jetty)),
     URMA_CONTROL("Device::publish", on.device.publish("a", on.segment, on.jfr)),
     URMA_CONTROL("Device::publish", on.device.publish("a", on.jfr)),
+    URMA_CONTROL("Device::publish", on.device.publish("a", on.segment, on.group)),
+    URMA_CONTROL("Device::publish", on.device.publish("a", on.group)),
     URMA_CONTROL("Device::unpublish", on.device.unpublish("a")),
     URMA_CONTROL("Device::import", on.device.import(line)),
     URMA_CONTROL("Device::import", on.device.import(line, 1s)),
@@ -206,6 +210,13 @@ const std::vector<Call> calls = {
     URMA_VALUE("Jfr::id", uint64_t{number(on.jfr.id())}, "0"),
     URMA_VALUE("Jfr::descriptor", on.jfr.descriptor(), "empty"),
     {"Jfr::local", [](Objects& on) { return reaches(on.jfr.local()); }, "empty", "empty", "empty"},
+
+    URMA_CONTROL("JettyGroup::add", on.group.add(on.jetty)),
+    URMA_CONTROL("JettyGroup::remove", on.group.remove(on.jetty)),
+    URMA_VALUE("JettyGroup::id", uint64_t{number(on.group.id())}, "0"),
+    URMA_VALUE("JettyGroup::descriptor", on.group.descriptor(), "empty"),
+    {"JettyGroup::local", [](Objects& on) { return reaches(on.group.local()); }, "empty", "empty",
+     "empty"},
 
     URMA_CONTROL("Jfce::attach", on.jfce.attach(on.jetty, 1)),
     URMA_CONTROL("Jfce::attach", on.jfce.attach(on.jfr, 2)),

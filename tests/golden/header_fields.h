@@ -45,7 +45,12 @@ void visit_fields(Maetah& header, Visit&& visit) {
 
 template <class Visit>
 void visit_fields(Mtetah& header, Visit&& visit) {
-  visit("target", header.target);
+  uint32_t tc_type = header.target >> id_bits;
+  uint32_t target = header.target % id_limit;
+  visit("hint", header.hint);
+  visit("tc_type", tc_type);
+  visit("target", target);
+  header.target = tc_type << id_bits | target;
 }
 
 template <class Visit>

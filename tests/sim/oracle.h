@@ -114,7 +114,8 @@ struct WorkRecord {
   uint32_t jetty = 0;
   uint32_t target = 0;  // the target, and its incarnation
   uint32_t target_life = 0;
-  uint32_t target_jetty = 0;
+  uint32_t target_jetty = 0;  // unless any Jetty of the target may receive it
+  bool grouped = false;
   uint64_t offset = 0;
   uint64_t bytes = 0;
   bool signalled = true;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs worlds. A seed decides everything: swarm --seeds 17-17 repeats world 17. --windows runs only
 // worlds in a window; --not-coherent runs all worlds in windows that are not cache-coherent;
-// --rings runs all worlds on rings of DPDK; --rdma runs only worlds with devices that access the
+// --rings runs all worlds on rings of DPDK; --groups runs all worlds with messages to groups of
+// Jetties; --rdma runs only worlds with devices that access the
 // memory of peers; --fresh 100 adds a hundred worlds, whose seeds begin at
 // URMA_TEST_SEED if that is set.
 
@@ -18,11 +19,13 @@ namespace {
 
 bool not_coherent = false;
 bool rings = false;
+bool groups = false;
 
 WorldOptions options_of(uint64_t seed) {
   Prng prng(seed);
   const WorldOptions drawn = WorldOptions::drawn(prng);
   if (rings) return drawn.on_rings(prng);
+  if (groups) return drawn.with_groups(prng);
   return not_coherent ? drawn.not_coherent() : drawn.with_rdma(prng);
 }
 
@@ -71,6 +74,7 @@ bool run_seed(const char* program, uint64_t seed, bool verbose, Outcome& total) 
     std::printf("seed %lu: %s\n  world: %s\n  repeat: %s %s--seeds %lu-%lu\n", seed, failure.what(),
                 options_of(seed).describe().c_str(), program,
                 rings          ? "--rings "
+                : groups       ? "--groups "
                 : not_coherent ? "--not-coherent "
                                : "",
                 seed, seed);
@@ -99,6 +103,8 @@ int main(int count, char** arguments) {
       urma::test::not_coherent = true;
     } else if (std::strcmp(arguments[i], "--rings") == 0) {
       urma::test::rings = true;
+    } else if (std::strcmp(arguments[i], "--groups") == 0) {
+      urma::test::groups = true;
     } else if (i + 1 < count && std::strcmp(arguments[i], "--seeds") == 0 &&
                std::sscanf(arguments[i + 1], "%lu-%lu", &first, &last) == 2) {
       ++i;
@@ -107,7 +113,7 @@ int main(int count, char** arguments) {
       ++i;
     } else {
       std::fprintf(stderr,
-                   "usage: %s [-v] [--windows | --not-coherent | --rings | --rdma] "
+                   "usage: %s [-v] [--windows | --not-coherent | --rings | --groups | --rdma] "
                    "--seeds FIRST-LAST [--fresh COUNT]\n",
                    arguments[0]);
       return 2;

@@ -205,6 +205,10 @@ void World::make_queues(Host& host) {
     post_receives(*jetty.jetty, jetty.receive_buffers);
     host.descriptors.push_back(descriptor_of(*host.segment, *jetty.jetty));
   }
+  if (options_.grouped == 0) return;
+  const auto policy = static_cast<GroupPolicy>(prng_.below(3));
+  host.group.emplace(host.device->jetty_group({.policy = policy}).value());
+  for (const HostJetty& jetty : host.jetties) host.group->add(*jetty.jetty).value();
 }
 
 // Ends the process: it sends nothing more, its works have no owner, and its memory must not change.

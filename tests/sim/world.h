@@ -57,6 +57,7 @@ class World {
     std::shared_ptr<Memory> memory;
     std::optional<Segment> segment;
     std::optional<Jfr> jfr;
+    std::optional<JettyGroup> group;  // of all its Jetties, if messages go to groups
     Buffers receive_buffers;
     // Work i notifies word i with its number. The process that sees the value sets the word to 0.
     std::vector<uint64_t> words;
@@ -78,12 +79,14 @@ class World {
       RemoteSegment words;
       RemoteSegment counter;
       RemoteSegment lent;
+      RemoteJetty group;
     };
     std::vector<std::vector<Import>> imports;
 
     // Destroys the device and all that uses it. The memory stays.
     void close() {
       jetties.clear();
+      group.reset();
       jfr.reset();
       segment.reset();
       word_segment.reset();
@@ -141,6 +144,7 @@ class World {
   void check_counter(uint32_t host) const;
   bool not_executed(Status status) const;
   bool taken_back(const WorkRecord& record) const;
+  static bool not_received(const WorkRecord& record);
   void flush(uint32_t host);
   template <class Queue>
   static void post_receives(Queue& queue, Buffers& buffers);

@@ -89,6 +89,13 @@ WorldOptions WorldOptions::in_window() const {
   return out;
 }
 
+WorldOptions WorldOptions::with_groups(Prng& prng) const {
+  WorldOptions out = *this;
+  out.grouped = prng.chance(0.5) ? 1 : 0.5;
+  out.jetties = static_cast<uint32_t>(prng.between(1, 5));
+  return out;
+}
+
 WorldOptions WorldOptions::not_coherent() const {
   WorldOptions out = in_window();
   out.mapped = out.handed = false;
@@ -130,7 +137,8 @@ std::string WorldOptions::describe() const {
       << (modes ? ", any retransmission" : "") << ", stop " << stop << ", leave " << leave
       << ", idle " << std::chrono::duration_cast<std::chrono::milliseconds>(idle_timeout).count()
       << " ms, rdma " << rdma << ", pairs fail " << pair_fails << ", late " << pair_late
-      << ", stick " << stick << ", " << slowness << " times slower, reach " << reach;
+      << ", stick " << stick << ", grouped " << grouped << ", " << slowness
+      << " times slower, reach " << reach;
   return out.str();
 }
 

@@ -45,6 +45,7 @@ struct WorldOptions {
   Duration settle{};         // delay after that until the device reports it
   Duration settle_jitter{};  // later still, at random up to this
   uint64_t ring = 0;         // frames that the device holds; 0 means any number
+  double grouped = 0;        // chance that a message goes to the group of a host's Jetties
   double lend = 0;           // chance that a work reads memory that its owner sometimes revokes
   Duration operation_timeout = std::chrono::seconds(2);
   double rdma = 0;              // chance that the device of an incarnation accesses memory of peers
@@ -69,6 +70,8 @@ struct WorldOptions {
   // memory of the applications.
   WorldOptions on_rings(Prng& prng) const;
   WorldOptions in_window() const;
+  // Returns the same world with messages to groups, and in most cases more Jetties.
+  WorldOptions with_groups(Prng& prng) const;
   // Returns a similar world, if it is on a wire, in which devices access the memory of peers; in
   // most cases the same world.
   WorldOptions with_rdma(Prng& prng) const;

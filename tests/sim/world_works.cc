@@ -101,13 +101,17 @@ std::optional<Work> World::make_work(WorkRecord& record, const Host::Import& imp
   const std::span<const Buffer> pieces = record.pieces;
   const std::span<std::byte> whole = record.buffer;
 
+  record.grouped = options_.grouped > 0 && prng_.chance(options_.grouped);
+  const RemoteJetty& to = record.grouped ? import.group : target.jetty;
+  const uint8_t hint = record.grouped ? static_cast<uint8_t>(prng_.below(256)) : uint8_t{0};
+
   switch (record.kind) {
     case Kind::read:
       return pieces.empty() ? read(whole, target.segment, record.offset)
                             : read(pieces, target.segment, record.offset);
     case Kind::send: {
-      Work work = pieces.empty() ? send(whole, target.jetty) : send(pieces, target.jetty);
-      return work.immediate(record.number);
+      Work work = pieces.empty() ? send(whole, to) : send(pieces, to);
+      return work.immediate(record.number).hint(hint);
     }
     case Kind::forged: {
       // A wrong token, or a range that leaves the segment: the work must change nothing.
@@ -124,7 +128,7 @@ std::optional<Work> World::make_work(WorkRecord& record, const Host::Import& imp
   }
   Work work = pieces.empty() ? write(whole, target.segment, record.offset)
                              : write(pieces, target.segment, record.offset);
-  if (record.kind == Kind::write_immediate) work.to(target.jetty).immediate(record.number);
+  if (record.kind == Kind::write_immediate) work.to(to).immediate(record.number).hint(hint);
   if (record.kind == Kind::write_notify) {
     work.notify(import.words, record.number * notify_bytes, record.number);
   }
@@ -166,6 +170,9 @@ const World::Host::Import& World::import(uint32_t host, uint32_t target, uint32_
   import.counter =
       hosts_[host].device->import(hosts_[target].counter_segment->descriptor()).value().segment;
   import.lent = hosts_[host].device->import(hosts_[target].lent_descriptor).value().segment;
+  if (hosts_[target].group) {
+    import.group = hosts_[host].device->import(hosts_[target].group->descriptor()).value().jetty;
+  }
   import.life = hosts_[target].life;
   return import;
 }
@@ -288,6 +295,12 @@ bool World::taken_back(const WorkRecord& record) const {
                   record.status == Status::remote_unsupported);  // a Jfr
 }
 
+// Returns whether the work was refused because its Jetty, or all Jetties of a group, were flushed.
+bool World::not_received(const WorkRecord& record) {
+  return record.status == Status::remote_access ||
+         (record.grouped && record.status == Status::remote_unsupported);
+}
+
 // Checks that the status says what happened to the work.
 void World::settle(WorkRecord& record) {
   ++completed_;
@@ -308,7 +321,7 @@ void World::settle(WorkRecord& record) {
         memory.unknown(record.offset);
       } else if (taken_back(record)) {
         memory.refused(record.offset);
-      } else if (record.kind == Kind::write_immediate && record.status == Status::remote_access) {
+      } else if (record.kind == Kind::write_immediate && not_received(record)) {
         memory.refused(record.offset);  // the data was accepted, but the Jetty was flushed
       } else {
         fail(record, "a valid write is not refused");
@@ -324,7 +337,7 @@ void World::settle(WorkRecord& record) {
       break;
     case Kind::send:
       if (!ok && !not_executed(record.status) && record.status != Status::unknown &&
-          record.status != Status::remote_access && !taken_back(record)) {
+          !not_received(record) && !taken_back(record)) {
         fail(record, "a valid message is not refused");
       }
       break;
@@ -395,7 +408,13 @@ std::optional<uint64_t> World::arrived(uint32_t index, Buffers& buffers,
     throw Violation("an arrival is impossible");
   }
   WorkRecord& record = works_[completion.immediate - 1];
-  if (completion.jetty != hosts_[index].jetties[record.target_jetty].jetty->id()) {
+  const std::vector<HostJetty>& jetties = hosts_[index].jetties;
+  const bool to_one =
+      record.grouped
+          ? std::ranges::any_of(
+                jetties, [&](const HostJetty& one) { return one.jetty->id() == completion.jetty; })
+          : completion.jetty == jetties[record.target_jetty].jetty->id();
+  if (!to_one) {
     fail(record, "an arrival names the Jetty it came to");
   }
   count_arrival(index, record);

@@ -76,7 +76,7 @@ inline Maetah random_header(Prng& prng) {
 
 template <>
 inline Mtetah random_header(Prng& prng) {
-  return {.target = random_id(prng)};
+  return {.target = static_cast<uint32_t>(random_bits<22>(prng)), .hint = random8(prng)};
 }
 
 template <>

@@ -87,9 +87,10 @@ std::optional<Descriptor::Segment> parse_segment(std::string_view text) {
 std::optional<Descriptor::Jetty> parse_jetty(std::string_view text) {
   const auto parts = split(text, ':');
   if (parts.size() != 2) return std::nullopt;
-  const auto id = parse_number(parts[0], 16, id_limit - 1);
+  const auto id = parse_number(parts[0], 16, group_bit | (id_limit - 1));
   const auto token = parse_number(parts[1], 16, UINT32_MAX);
-  if (!id || !token) return std::nullopt;
+  const bool valid = id && number(without_group_bit(JettyId(*id))) < id_limit;
+  if (!valid || !token) return std::nullopt;
   return Descriptor::Jetty{JettyId(*id), TokenValue(*token)};
 }
 

@@ -41,7 +41,7 @@ struct Descriptor {
   };
   // The field `jetty=`.
   struct Jetty {
-    JettyId id{};        // of the Jetty, on its device
+    JettyId id{};        // of the Jetty, on its device; of a Jetty group, with `group_bit`
     TokenValue token{};  // of the Jetty: a secret
     friend bool operator==(const Jetty&, const Jetty&) = default;
   };

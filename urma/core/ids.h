@@ -31,6 +31,13 @@ enum class TokenId : uint32_t {};
 // The bits of such a number, and the first number that has more.
 inline constexpr uint32_t id_bits = 20;
 inline constexpr uint32_t id_limit = 1 << id_bits;
+// This bit of a JettyId says that it is the number of a Jetty group (UB 5.3: TGT_TC_Type 2).
+inline constexpr uint32_t group_bit = 2 << id_bits;
+constexpr bool is_group(JettyId id) { return (static_cast<uint32_t>(id) & group_bit) != 0; }
+// Returns the number without that bit.
+constexpr JettyId without_group_bit(JettyId id) {
+  return JettyId(static_cast<uint32_t>(id) & ~group_bit);
+}
 
 // A secret of 32 bits that a request must contain to be accepted. The owner draws it from a secure
 // generator.

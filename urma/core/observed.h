@@ -58,14 +58,14 @@ struct ObservedChannels {
   uint64_t more = 0;                   // channels beyond the 64 rows of a page
 };
 
-// A Jetty of an observed device, a JFS (a queue of works alone) or a JFR (a receive queue that
-// Jetties share). Not those of the library itself.
+// A Jetty of an observed device, a JFS (a queue of works alone), a JFR (a receive queue that
+// Jetties share) or a group of Jetties. Not those of the library itself.
 struct ObservedJetty {
-  std::string kind;                      // "jetty", "jfs" or "jfr"
+  std::string kind;                      // "jetty", "jfs", "jfr" or "group"
   uint32_t id = 0;                       // its number on the device
   std::string state;                     // "ready", "suspended" or "error"
   uint32_t sends = 0;                    // how many works may be outstanding
-  uint32_t receives = 0;                 // how many receives it may have of its own
+  uint32_t receives = 0;                 // how many receives it may have; members of a group
   uint32_t jfc = 0;                      // the queue in which its works, or a JFR's arrivals, end
   std::optional<uint32_t> receives_jfc;  // the queue in which arrivals at a Jetty end
   std::optional<uint32_t> jfr;           // the JFR whose receives a Jetty uses

@@ -159,6 +159,28 @@ struct JfrOptions {
   std::optional<TokenValue> token{};  // and its token
 };
 
+// How a Jetty group chooses the member that receives a message (UB 6.1). Members that were
+// destroyed, or are in the error state, are passed over.
+enum class GroupPolicy : uint8_t {
+  round_robin,    // each in turn, of those that can receive at once
+  hint,           // member number `hint` modulo the number of members (Work::hint)
+  most_receives,  // the one that can receive most messages now
+};
+// Returns whether the enumeration has this value, since any number can be cast to an enumeration.
+constexpr bool is_valid(GroupPolicy policy) { return policy <= GroupPolicy::most_receives; }
+
+inline constexpr uint32_t max_group_members = 32;  // the most members of a Jetty group
+
+// Options of Device::jetty_group.
+struct JettyGroupOptions {
+  // How the group chooses the member that receives a message.
+  GroupPolicy policy = GroupPolicy::round_robin;
+  // These are as in JettyOptions. Messages to the group have the group's token, not that of a
+  // member.
+  std::optional<JettyId> id{};        // the number of the group
+  std::optional<TokenValue> token{};  // and its token
+};
+
 // The processes that may import a published name, in addition to those of this user on this host.
 struct Audience {
   bool anyone = false;      // every process that can reach the device

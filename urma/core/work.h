@@ -36,11 +36,11 @@ struct RemoteSegment {
   bool mapped() const { return address >> 63 != 0; }
 };
 
-// A Jetty of a peer, from Device::import or Jetty::local: the target of sends and immediates. It is
-// a value, as a RemoteSegment is.
+// A Jetty or a Jetty group of a peer, from Device::import or `local` of the object: the target of
+// sends and immediates. It is a value, as a RemoteSegment is.
 struct RemoteJetty {
   PeerId peer;         // the owner
-  JettyId id{};        // its number on the owner's device
+  JettyId id{};        // its number on the owner's device; of a Jetty group, with `group_bit`
   TokenValue token{};  // proves that the request may reach it
 
   // Returns whether this object names a Jetty; a default RemoteJetty does not.
@@ -83,6 +83,7 @@ struct [[nodiscard]] Work {
   Fence fence = Fence::none;               // what it waits for before it is sent
   Atomic atomic{};                         // atomic: which one
   Update update{};                         // Atomic::load and store: how the word changes
+  uint8_t group_hint = 0;                  // which member of a Jetty group receives it
   Buffer buffer;                    // the local memory, if `buffers` is empty; atomic: the size
   std::span<const Buffer> buffers;  // the local memory; up to max_buffers; read by `post`
   RemoteSegment segment;            // write, read, atomic: the remote memory
@@ -125,6 +126,10 @@ struct [[nodiscard]] Work {
   // Solicited (UB: FCE): the arrival wakes a thread of the target that sleeps until a solicited
   // arrival (Wake::solicited). For sends, and writes with an immediate.
   Work& solicited() { return solicits = true, *this; }
+  // Which member of a Jetty group with GroupPolicy::hint receives the message. Messages of one hint
+  // reach one member, as long as the members stay the same. For sends, and writes with an
+  // immediate; ignored if the target is not a group.
+  Work& hint(uint8_t value) { return group_hint = value, *this; }
   // Inline data (UB): `post` copies the bytes, so the buffer belongs to the application again when
   // it returns. For writes and sends of up to JettyOptions::inline_bytes; other works complete as
   // `bad_work`.

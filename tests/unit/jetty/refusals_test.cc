@@ -66,7 +66,9 @@ struct Guarded {
   memseg::SegmentTable segments{4, SipHash(1, 2)};
   memseg::SegmentTable::Made made;
   jetty::Jetties jetties{1};
-  jetty::Executor executor{segments, jetties};
+  jetty::Groups groups;
+  jetty::Addressees addressees{jetties, groups};
+  jetty::Executor executor{segments, jetties, addressees};
   Addresses addresses;
   KeptEvents events;
   Refusals refusals{executor, addresses, events};

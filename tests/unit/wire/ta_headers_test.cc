@@ -26,7 +26,7 @@ TEST_CASE("an ATAH is read as it was written, and each bit belongs to a field or
 
 TEST_CASE("extended headers are read as they were written; reserved bits are zero and ignored") {
   check_header<Maetah>(bits(64, 67) + bits(88, 95));
-  check_header<Mtetah>(bits(0, 11));  // Hint, reserved, TGT_TC_Type
+  check_header<Mtetah>(bits(8, 9));
   check_header<Tvetah>({});
   check_header<Ofstetah>(bits(0, 7));
   check_header<Immetah>({});
