@@ -70,20 +70,6 @@ urma_status_t urma_get_dmac(const urma_context_t* ctx, const urma_net_addr_t*, u
   return not_supported(__func__, ctx);
 }
 
-// ---- groups
-
-urma_jetty_grp_t* urma_create_jetty_grp(urma_context_t* ctx, urma_jetty_grp_cfg_t* cfg) {
-  if (find<Context>(ctx) == nullptr || cfg == nullptr) {
-    return null(refuse_null(__func__, "ctx or cfg"));
-  }
-  return null(refuse(URMA_ENOPERM, __func__,
-                     "groups of Jetties are not supported. Fix: let senders choose a Jetty"));
-}
-
-urma_status_t urma_delete_jetty_grp(urma_jetty_grp_t*) {
-  return refuse_null(__func__, "jetty_grp");
-}
-
 // ---- addresses
 
 urma_status_t urma_get_eid_by_ip(const urma_context_t* ctx, const urma_net_addr_t* net_addr,

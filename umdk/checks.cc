@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "umdk/device_list.h"
+#include "umdk/group.h"
 #include "umdk/handle.h"
 #include "umdk/jfc.h"
 #include "umdk/jfce.h"
@@ -126,6 +127,31 @@ urma_status_t check(const char* call, const urma_jfc_cfg_t& cfg, const Context& 
   return check_range(call, "depth", cfg.depth, 1, cap().max_jfc_depth);
 }
 
+namespace {
+
+// A Jetty may be in one group, whose token is that of its messages.
+urma_status_t check_group(const char* call, const urma_jetty_cfg_t& cfg, const Jfr& jfr,
+                          const Context& context) {
+  if (cfg.jetty_grp == nullptr) return URMA_SUCCESS;
+  const Group* const group = find<Group>(cfg.jetty_grp);
+  if (!is_of(group, context)) {
+    return refuse(URMA_EINVAL, call,
+                  "jetty_grp is deleted or of another context. Fix: name one of this context");
+  }
+  if (cfg.jfs_cfg.trans_mode != URMA_TM_RM) {
+    return refuse(URMA_EINVAL, call,
+                  "only Jetties of URMA_TM_RM are members of groups. Fix: choose that mode, or "
+                  "leave jetty_grp null");
+  }
+  if (jfr.token() != token_of(group->cfg.flag.bs.token_policy, group->cfg.token_value)) {
+    return refuse(URMA_EINVAL, call,
+                  "the token of the JFR differs from that of the group. Fix: choose the same");
+  }
+  return URMA_SUCCESS;
+}
+
+}  // namespace
+
 urma_status_t check(const char* call, const urma_jetty_cfg_t& cfg, const Context& context) {
   if (cfg.flag.bs.share_jfr != URMA_SHARE_JFR) {
     return refuse(URMA_EINVAL, call,
@@ -149,12 +175,17 @@ urma_status_t check(const char* call, const urma_jetty_cfg_t& cfg, const Context
                   "the trans_mode or order_type of the Jetty differs from that of its JFR. Fix: "
                   "choose the same");
   }
-  if (cfg.jetty_grp != nullptr) {
-    return refuse(URMA_EINVAL, call,
-                  "groups of Jetties are not supported. Fix: leave jetty_grp "
-                  "null");
+  return first(check_group(call, cfg, *jfr, context), check(call, cfg.jfs_cfg, context));
+}
+
+urma_status_t check(const char* call, const urma_jetty_grp_cfg_t& cfg) {
+  if (cfg.policy != URMA_JETTY_GRP_POLICY_RR && cfg.policy != URMA_JETTY_GRP_POLICY_HASH_HINT) {
+    return refuse(
+        URMA_EINVAL, call,
+        "the policy %d does not exist. Fix: choose URMA_JETTY_GRP_POLICY_RR or _HASH_HINT",
+        static_cast<int>(cfg.policy));
   }
-  return check(call, cfg.jfs_cfg, context);
+  return check_policy(call, cfg.flag.bs.token_policy);
 }
 
 urma_status_t check(const char* call, const urma_seg_cfg_t& cfg, const Context& context) {

@@ -20,6 +20,7 @@ urma_status_t check(const char* call, const urma_jfs_cfg_t& cfg, const Context& 
 urma_status_t check(const char* call, const urma_jfr_cfg_t& cfg, const Context& context);
 urma_status_t check(const char* call, const urma_jfc_cfg_t& cfg, const Context& context);
 urma_status_t check(const char* call, const urma_jetty_cfg_t& cfg, const Context& context);
+urma_status_t check(const char* call, const urma_jetty_grp_cfg_t& cfg);
 urma_status_t check(const char* call, const urma_seg_cfg_t& cfg, const Context& context);
 // How an importer shows its token.
 urma_status_t check_policy(const char* call, uint32_t policy);

@@ -30,6 +30,11 @@ struct Numbered {
 // records of its messages.
 inline uint32_t channel_number(PeerId peer) { return peer.index + 1; }
 
+// Returns the token of a group, or of a queue, that is configured so.
+inline TokenValue token_of(uint32_t policy, const urma_token_t& token) {
+  return TokenValue(policy == URMA_TOKEN_NONE ? 0 : token.token);
+}
+
 // An opened device. Programs may use it from any thread.
 struct Context : urma_context_t {
   static constexpr uint64_t kind = 0x636f'6e74'6578;

@@ -226,6 +226,8 @@ const urma_device_attr_t& attributes() {
     cap.feature.bs.error_suspend = cap.feature.bs.outorder_comp = cap.feature.bs.ctp_en = 1;
     cap.feature.bs.muti_seg_per_token_id = 1;
     cap.max_jfc = cap.max_jfs = cap.max_jfr = cap.max_jetty = max_jetties;
+    cap.max_jetty_grp = max_jetties;
+    cap.max_jetty_in_jetty_grp = max_group_members;
     cap.max_jfc_depth = 64 * 1024;
     cap.max_jfr_depth = 32 * 1024 - 1;
     cap.max_jfs_depth = 32 * 1024 - spare_berths;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "umdk/jetty.h"
 
+#include "umdk/group.h"
 #include "umdk/handle.h"
 #include "umdk/jfr.h"
 
@@ -70,12 +71,20 @@ Result<void> Jetty::activate() {
     sender.reset();
     return made;
   }
+  if (Group* const group = find<Group>(jetty_cfg.jetty_grp)) {
+    if (auto added = group->add(*this); !added) {
+      sender->deactivate();
+      sender.reset();
+      return added;
+    }
+  }
   jetty_id = context().id_of(sender->id());
   urma_jetty_opt.is_actived = true;
   return {};
 }
 
 void Jetty::deactivate() {
+  if (Group* const group = find<Group>(jetty_cfg.jetty_grp)) group->remove(*this);
   sender->deactivate();
   sender.reset();
   urma_jetty_opt.is_actived = false;

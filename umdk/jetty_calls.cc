@@ -61,10 +61,9 @@ urma_target_jetty_t* import(const char* call, urma_context_t* ctx, urma_rjetty_t
       return null(refuse_null(call, "token_value"));
     }
     if (const auto s = check_policy(call, rjetty->flag.bs.token_policy)) return null(s);
-    if (rjetty->type == URMA_JETTY_GROUP) {
+    if (rjetty->type == URMA_JETTY_GROUP && rjetty->trans_mode != URMA_TM_RM) {
       return null(refuse(URMA_EINVAL, call,
-                         "groups of Jetties are not supported. Fix: import the "
-                         "Jetties themselves"));
+                         "only Jetties of URMA_TM_RM reach groups. Fix: choose that mode"));
     }
     uint32_t order = rjetty->flag.bs.order_type;
     if (const auto s = settle_order(call, rjetty->trans_mode, order)) return null(s);

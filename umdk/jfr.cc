@@ -31,8 +31,7 @@ Jfr::~Jfr() {
 }
 
 TokenValue Jfr::token() const {
-  const bool none = jfr_cfg.flag.bs.token_policy == URMA_TOKEN_NONE;
-  return TokenValue(none ? 0 : jfr_cfg.token_value.token);
+  return token_of(jfr_cfg.flag.bs.token_policy, jfr_cfg.token_value);
 }
 
 Result<void> Jfr::activate() {

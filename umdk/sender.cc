@@ -72,6 +72,13 @@ Atomic atomic_of(urma_opcode_t opcode) {
   }
 }
 
+// Returns which member of a group receives the work.
+uint8_t hint_of(const urma_jfs_wr_t& wr) {
+  const bool send = wr.opcode == URMA_OPC_SEND || wr.opcode == URMA_OPC_SEND_IMM;
+  if (send) return wr.send.target_hint;
+  return wr.opcode == URMA_OPC_WRITE_IMM ? wr.rw.target_hint : uint8_t{0};
+}
+
 }  // namespace
 
 // Works that are posted together, and the arrays that they refer to until then. Only what is used
@@ -224,6 +231,7 @@ urma_status_t Sender::add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jet
                   "a work names no target of this context. Fix: import one, and give it as tjetty");
   }
   work.tag_value = wr.user_ctx;
+  work.group_hint = hint_of(wr);
   work.signalled = wr.flag.bs.complete_enable != 0;
   work.solicits = wr.flag.bs.solicited_enable != 0;
   work.copied = wr.flag.bs.inline_flag != 0;
@@ -385,7 +393,7 @@ bool Sender::resolve(const urma_jfs_wr_t& wr, urma_target_jetty_t* bound, Remote
     return target->urma_ctx == &context_;
   }
   const auto found = peer(place_of(given->id));
-  if (found) out = {.peer = *found, .id = JettyId(given->id.id), .token = {}};
+  if (found) out = {.peer = *found, .id = id_of_target(*given), .token = {}};
   return found.ok();
 }
 

@@ -29,6 +29,8 @@ class Sender {
   Result<void> activate();
   void deactivate();
   JettyId id() const { return id_; }
+  // The library's Jetty, of an active object.
+  const urma::Jetty& queue() const { return *jetty_; }
 
   // Posts a list of works. `bound`: the target of works that name none, or null. On an error
   // `*bad` is the first work that was not posted.

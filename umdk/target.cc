@@ -25,7 +25,7 @@ Result<RemoteJetty> find_target(Context& context, const urma_target_jetty_t& des
   if (!peer) return peer.error();
   const bool none = described.flag.bs.token_policy == URMA_TOKEN_NONE || token == nullptr;
   return RemoteJetty{
-      .peer = *peer, .id = JettyId(described.id.id), .token = TokenValue(none ? 0 : token->token)};
+      .peer = *peer, .id = id_of_target(described), .token = TokenValue(none ? 0 : token->token)};
 }
 
 }  // namespace

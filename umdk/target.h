@@ -5,7 +5,7 @@
 
 namespace urma::umdk {
 
-// An imported Jetty or JFR.
+// An imported Jetty, JFR or group of Jetties.
 struct Target : urma_target_jetty_t {
   static constexpr uint64_t kind = 0x7461'7267'6574;
 
@@ -16,6 +16,12 @@ struct Target : urma_target_jetty_t {
   RemoteJetty remote;
   std::atomic<uint32_t> bound{0};  // the Jetties that are bound to it
 };
+
+// Returns by which number the library knows the Jetty, JFR or group.
+inline JettyId id_of_target(const urma_target_jetty_t& described) {
+  const uint32_t bit = described.type == URMA_JETTY_GROUP ? group_bit : 0;
+  return JettyId(described.id.id | bit);
+}
 
 // Makes a target of what its owner told. `token` is null if the owner asks for none.
 // Errors: those of Device::import.

@@ -565,6 +565,7 @@ static void descriptions(struct ends* ends) {
   all[2].flag.bs.order_type = URMA_NO;
   all[2].tp_type = URMA_RTP;
   all[3].type = URMA_JETTY_GROUP;
+  all[3].trans_mode = URMA_TM_RC;
   all[4].flag.bs.order_type = URMA_OL;
   all[5].flag.bs.order_type = URMA_NO + 1;
   all[6].jetty_id.uasid = 0;
@@ -982,14 +983,12 @@ static void not_supported(struct end* a) {
   urma_user_ctl_in_t in = {0};
   urma_user_ctl_out_t out = {0};
   urma_tp_attr_value_t value = {0};
-  urma_jetty_grp_cfg_t group = {.id = 0};
   uint8_t mac[URMA_MAC_BYTES];
   REFUSES(EPERM, urma_user_ctl(a->ctx, &in, &out));
   REFUSES(EINVAL, urma_user_ctl(a->ctx, NULL, &out));
   REFUSES(-EPERM, urma_get_tpn(a->jetty));
   REFUSES(EPERM, urma_set_tp_attr(a->ctx, 1, 1, 1, &value));
   REFUSES(EPERM, urma_get_smac(a->ctx, mac));
-  NULLS(EPERM, urma_create_jetty_grp(a->ctx, &group));
   REFUSES(EINVAL, urma_set_context_opt(a->ctx, URMA_OPT_AGGR_MODE, mac, 1));
 }
 

@@ -220,9 +220,16 @@ urma_status_t urma_unbind_jetty_async(urma_jetty_t* jetty);
 int urma_wait_notify(urma_notifier_t* notifier, uint32_t cnt, urma_notify_t* notify, int timeout);
 urma_status_t urma_ack_notify(urma_context_t* ctx, uint32_t cnt, urma_notify_t* notify);
 
-// ---- Groups of Jetties: not supported, errno EPERM
+// ---- Groups of Jetties, which peers address as one
 
+// Makes a group without members. A Jetty of URMA_TM_RM whose JFR has the group's token joins it by
+// `jetty_grp` of its configuration, and leaves it when it is deleted; a group has up to
+// `max_jetty_in_jetty_grp` members. Each message to the group is received by one of them:
+// URMA_JETTY_GRP_POLICY_RR: by each in turn, of those with receives; _HASH_HINT: by the member
+// number `target_hint` modulo the number of members. A peer imports it as URMA_JETTY_GROUP, by
+// `jetty_grp_id`. errno: EINVAL, ENOMEM.
 urma_jetty_grp_t* urma_create_jetty_grp(urma_context_t* ctx, urma_jetty_grp_cfg_t* cfg);
+// EPERM while the group has members.
 urma_status_t urma_delete_jetty_grp(urma_jetty_grp_t* jetty_grp);
 
 // ---- Segments
