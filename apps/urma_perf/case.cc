@@ -7,13 +7,38 @@
 #include <bit>
 
 #include "apps/urma_perf/layout.h"
+#include "apps/urma_perf/plan.h"
 
 namespace urma::apps::perf {
 namespace {
 
 // These return why one aspect of a case is not valid; empty if it is valid.
 
+std::string objection_to_plan(const Case& what) {
+  if (!what.test->plan) return {};
+  const PlanShape& plan = what.plan;
+  if (plan.blocks < 1 || plan.blocks > Plan::most_blocks || what.bytes < 1) {
+    return fmt::format("{} moves 1 to {} blocks, not {}. Fix: choose --blocks 1 to {}",
+                       what.test->name, Plan::most_blocks, plan.blocks, Plan::most_blocks);
+  }
+  if (const uint64_t needed = std::max({what.bytes, plan.source_bytes, plan.target_bytes});
+      needed > most_memory_bytes) {
+    return fmt::format(
+        "{} blocks need {} MiB of memory on a side, more than {} MiB. Fix: give fewer --blocks, or "
+        "a smaller --block",
+        plan.blocks, needed >> 20, most_memory_bytes >> 20);
+  }
+  if (what.limit) {
+    return fmt::format(
+        "{} is compared with one write of as many bytes, in turns, and not with a limit. Fix: "
+        "leave --limit out",
+        what.test->name);
+  }
+  return {};
+}
+
 std::string objection_to_size(const Case& what) {
+  if (what.test->plan) return {};
   const uint64_t most = what.test->sends() ? max_send_bytes : max_write_bytes;
   if (what.bytes < 1 || what.bytes > most) {
     return fmt::format("--size {}: messages of {} have 1 to {} bytes. Fix: --size from 1 to {}",
@@ -67,11 +92,15 @@ std::string objection_to_depth(const Case& what) {
     return fmt::format("a depth of {} is not within 1 to {}. Fix: choose --depth 1 to {}",
                        what.depth, most_depth, most_depth);
   }
-  if (!what.test->bandwidth() && what.depth != 1) {
+  if (!what.test->bandwidth() && !what.test->plan && what.depth != 1) {
     return fmt::format(
         "{} has one work outstanding by definition. Fix: leave --depth out, or "
         "run a _bw test",
         what.test->name);
+  }
+  if (what.test->plan && what.jetties != 1) {
+    return fmt::format("{} posts to one Jetty, not to {}. Fix: leave --jetties and --threads out",
+                       what.test->name, what.jetties);
   }
   if (what.jetties < 1 || what.jetties > most_jetties) {
     return fmt::format("{} Jetties are not within 1 to {}. Fix: choose --jetties 1 to {}",
@@ -141,6 +170,7 @@ std::string objection_to_memory(const Case& what) {
                        size_text(what.spread), size_text(most_memory_bytes),
                        size_text(most_memory_bytes));
   }
+  if (what.test->plan) return {};
   if (const uint64_t needed = Layout(what).bytes(); needed > most_memory_bytes) {
     return fmt::format(
         "{} Jetties with {} messages of {} need {} MiB of memory on each side, more "
@@ -176,6 +206,7 @@ std::string lane_without_mapping(const Test& test, std::string_view why) {
 std::string parameters_text(const Case& what) {
   std::string text = fmt::format("{} {}: depth {}, Jetties {}", what.test->name,
                                  size_text(what.bytes), what.depth, what.jetties);
+  if (what.test->plan) text += fmt::format(", {} blocks", what.plan.blocks);
   if (what.signal_every > 1) text += fmt::format(", one completion for {}", what.signal_every);
   if (what.ordering.order != &named_orders.front()) {
     text += fmt::format(", order {}", what.ordering.order->name);
@@ -188,9 +219,9 @@ std::string parameters_text(const Case& what) {
 }
 
 std::string objection(const Case& what) {
-  for (const auto objection_to :
-       {objection_to_size, objection_to_lane, objection_to_mode, objection_to_depth,
-        objection_to_signals, objection_to_fences, objection_to_limit, objection_to_memory}) {
+  for (const auto objection_to : {objection_to_plan, objection_to_size, objection_to_lane,
+                                  objection_to_mode, objection_to_depth, objection_to_signals,
+                                  objection_to_fences, objection_to_limit, objection_to_memory}) {
     if (std::string why = objection_to(what); !why.empty()) return why;
   }
   return {};

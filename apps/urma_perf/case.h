@@ -10,6 +10,18 @@
 
 namespace urma::apps::perf {
 
+// The numbers of a Plan that both sides know. The server gets the blocks themselves in the ledger,
+// at the end of a round.
+struct PlanShape {
+  uint32_t blocks = 0;
+  uint64_t block_bytes = 0;    // of each; 0 if they differ
+  uint32_t entries = 0;        // blocks of a scatter list; 0: there are no lists
+  uint32_t works = 0;          // of all blocks
+  uint32_t works_at_once = 0;  // of one post
+  uint64_t source_bytes = 0;   // up to the last byte of a block, at the client
+  uint64_t target_bytes = 0;   // the same at the server
+};
+
 // One measurement: what both sides agree on before it begins.
 struct Case {
   const Test* test = nullptr;
@@ -25,6 +37,7 @@ struct Case {
   // For reads: the size of the memory from which random parts are read; 0 means always the same
   // part.
   uint64_t spread = 0;
+  PlanShape plan{};  // of a test with blocks
   Ordering ordering{};
   const NamedAtomic* atomic = &named_atomics.front();
   uint64_t seed = 1;  // of the pattern of the bytes

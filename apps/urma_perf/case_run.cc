@@ -55,6 +55,9 @@ CaseRun::CaseRun(Link& link, Device& device, const Case& what, const Schedule& s
     Worker& worker = *workers_[i];
     if (what.test->lane) {
       worker.loop.emplace<LaneCalls>(side_, jetties[i].front(), worker.completions);
+    } else if (what.test->plan) {
+      worker.loop.emplace<PlanRun>(side_, *schedule.plan, worker.completions,
+                                   schedule.threads_mode->polls);
     } else if (what.test->ping_pong()) {
       worker.loop.emplace<PingPong>(side_, jetties[i], worker.completions,
                                     schedule.threads_mode->polls);
@@ -142,6 +145,7 @@ Round CaseRun::round(Result& result) {
       static_cast<double>(outcome.times.percentile(0.5)) / side_.what().test->units_per_us();
   round.messages_per_second = rate_of(outcome);
   round.times = std::move(outcome.times);
+  round.plan = std::move(outcome.plan);
   round.profiles = profiles_;
   result.compare(round);
   result.verdict.add(outcome.verdict);
@@ -152,12 +156,13 @@ Round CaseRun::round(Result& result) {
 }
 
 // Returns the messages per second. Between two groups of calls of a lane their bytes are checked,
-// which takes longer than the calls, so only the time of the calls counts. Threads call at the same
-// time, so each has its part of the sum of their times.
+// which takes longer than the calls, so only the time of the calls counts; between two transfers of
+// blocks is the one write. Threads call at the same time, so each has its part of the sum of their
+// times.
 double CaseRun::rate_of(const Outcome& outcome) const {
-  const bool lane = side_.what().test->lane;
-  const double time = lane ? seconds(outcome.within_calls) / static_cast<double>(workers_.size())
-                           : seconds(outcome.end - outcome.begin);
+  const bool calls = side_.what().test->lane || side_.what().test->plan;
+  const double time = calls ? seconds(outcome.within_calls) / static_cast<double>(workers_.size())
+                            : seconds(outcome.end - outcome.begin);
   return time > 0 ? static_cast<double>(outcome.messages) / time : 0;
 }
 
@@ -308,6 +313,7 @@ void CaseRun::run_worker(size_t number, const Stop& stop) {
   try {
     if (auto* stream = std::get_if<Stream>(&worker.loop)) stream->run(stop, worker.outcome);
     if (auto* calls = std::get_if<LaneCalls>(&worker.loop)) calls->run(stop, worker.outcome);
+    if (auto* plan = std::get_if<PlanRun>(&worker.loop)) plan->run(stop, worker.outcome);
     if (auto* bounce = std::get_if<PingPong>(&worker.loop)) bounce->run(stop, worker.outcome);
   } catch (const std::exception&) {
     worker.failed = std::current_exception();

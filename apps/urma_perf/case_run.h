@@ -11,6 +11,7 @@
 #include "apps/urma_perf/limit.h"
 #include "apps/urma_perf/link.h"
 #include "apps/urma_perf/ping_pong.h"
+#include "apps/urma_perf/plan_run.h"
 #include "apps/urma_perf/result.h"
 #include "apps/urma_perf/stages.h"
 #include "apps/urma_perf/stream.h"
@@ -34,6 +35,7 @@ struct Schedule {
   Progress* progress = nullptr;  // where the loops report their progress; may be null
   bool profile = false;          // the device times its stages
   double rate = 0;               // messages per second that are to be sent; 0: as many as possible
+  std::shared_ptr<const Plan> plan{};  // of a test that moves blocks
   // Called after the warm-up, if there is a function: it may wait for other processes.
   std::function<void(Link&)> before_rounds{};
   // Which row of how many this is, and how long the rows after it take, for the live line.
@@ -58,7 +60,7 @@ class CaseRun {
  private:
   struct Worker {
     Jfc completions;
-    std::variant<std::monostate, Stream, PingPong, LaneCalls> loop;
+    std::variant<std::monostate, Stream, PingPong, LaneCalls, PlanRun> loop;
     Outcome outcome;
     int64_t waited = 0;  // waiting time of the worker's thread, if it has its own
     std::exception_ptr failed;

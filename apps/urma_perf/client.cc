@@ -114,7 +114,8 @@ Schedule schedule_for(const Options& options) {
                     .limit_time = std::min(time, longest_limit),
                     .warm_up = std::min(time / 2, longest_warm_up),
                     .profile = options.profile,
-                    .rate = options.rate.value_or(0)};
+                    .rate = options.rate.value_or(0),
+                    .plan = options.plan};
   if (options.count) {
     schedule.round_count = std::max<uint64_t>(*options.count / options.rounds, 1);
   }

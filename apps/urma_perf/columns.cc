@@ -30,31 +30,53 @@ std::string counter_text(const Result& result, const char* name) {
   return std::to_string(found == result.counters.end() ? 0 : found->second);
 }
 
+// Returns "298x1152K", or "57 blocks" if they differ in size.
+std::string blocks_text(const Result& result) {
+  const PlanShape& plan = result.what.plan;
+  if (plan.block_bytes == 0) return fmt::format("{} blocks", plan.blocks);
+  return fmt::format("{}x{}", plan.blocks, size_text(plan.block_bytes));
+}
+
 using Shown = Column::Shown;
 
 constexpr Column columns[] = {
-    {"test", 15, true, Shown::always, 0, false,
+    {"test", 15, true, Shown::without_plan, 0, false,
      [](const Result& r) { return std::string(r.what.test->name); }},
-    {"size", 5, false, Shown::always, 0, false,
+    {"size", 5, false, Shown::without_plan, 0, false,
      [](const Result& r) { return size_text(r.what.bytes); }},
+    {"blocks", 12, true, Shown::plan, 0, false, blocks_text},
+    {"entries", 7, false, Shown::plan, 0, false,
+     [](const Result& r) {
+       return r.what.plan.entries > 0 ? std::to_string(r.what.plan.entries) : "-";
+     }},
+    {"works", 5, false, Shown::plan, 0, false,
+     [](const Result& r) { return std::to_string(r.what.plan.works_at_once); }},
+    {"prep us", 7, false, Shown::plan, 0, false,
+     [](const Result& r) { return three_digits(r.prep_us()); }},
+    {"post us", 7, false, Shown::plan, 0, false,
+     [](const Result& r) { return three_digits(r.post_us()); }},
     {"Jetty", 5, false, Shown::jetties, 0, false,
      [](const Result& r) { return std::to_string(r.what.jetties); }},
     {"p50 us", 6, false, Shown::always, 0, false,
      [](const Result& r) { return three_digits(r.us(0.5)); }},
     {"p90", 6, false, Shown::if_wide, 4, false,
      [](const Result& r) { return three_digits(r.us(0.9)); }},
-    {"p99", 6, false, Shown::always, 0, false,
+    {"p99", 6, false, Shown::without_plan, 0, false,
      [](const Result& r) { return three_digits(r.us(0.99)); }},
     {"p99.9", 6, false, Shown::if_wide, 3, false,
      [](const Result& r) { return three_digits(r.us(0.999)); }},
     {"max", 6, false, Shown::if_wide, 2, false,
      [](const Result& r) { return three_digits(r.max_us()); }},
-    {"msg/s", 5, false, Shown::always, 0, false,
+    {"msg/s", 5, false, Shown::without_plan, 0, false,
      [](const Result& r) { return rate_text(r.messages_per_second()); }},
     {"GB/s", 6, false, Shown::always, 0, false,
      [](const Result& r) { return short_number(r.bytes_per_second() / 1e9); }},
     {"Gbit/s", 6, false, Shown::without_jetties, 0, false,
      [](const Result& r) { return short_number(8 * r.bytes_per_second() / 1e9); }},
+    {"one us", 7, false, Shown::plan, 0, false,
+     [](const Result& r) { return three_digits(r.one_write_us()); }},
+    {"of one", 6, false, Shown::plan, 0, false,
+     [](const Result& r) { return three_digits(r.of_one_write()); }},
     {"wrong", 5, false, Shown::always, 0, false,
      [](const Result& r) { return std::to_string(r.verdict.wrong); }},
     {"retx", 6, false, Shown::if_wide, 5, false,
@@ -80,9 +102,11 @@ std::vector<const Column*> columns_for(size_t width, const Rows& rows) {
   size_t used = 0;
   const auto taken = [](const Column& one) { return static_cast<size_t>(one.width) + 1; };
   const auto is_always_shown = [&](const Column& one) {
-    return one.shown == Shown::always || (one.shown == Shown::limit && rows.limit) ||
+    return one.shown == Shown::always || (one.shown == Shown::plan && rows.plan) ||
+           (one.shown == Shown::without_plan && !rows.plan) ||
+           (one.shown == Shown::limit && rows.limit) ||
            (one.shown == Shown::jetties && rows.jetties) ||
-           (one.shown == Shown::without_jetties && !rows.jetties);
+           (one.shown == Shown::without_jetties && !rows.jetties && !rows.plan);
   };
   for (const Column& one : columns) {
     if (is_always_shown(one)) {

@@ -12,9 +12,18 @@ namespace urma::apps::perf {
 
 // A column of the table of results.
 struct Column {
-  // always: it is shown in every table; limit: in every table with limits; jetties: in every table
-  // whose rows differ in their Jetties, and without_jetties: in every other one, for lack of room.
-  enum class Shown : uint8_t { always, limit, jetties, without_jetties, if_wide };
+  // always: it is shown in every table; plan: in every table of blocks, and without_plan: in every
+  // other one; limit: in every table with limits; jetties: in every table whose rows differ in
+  // their Jetties, and without_jetties: in every other one, for lack of room.
+  enum class Shown : uint8_t {
+    always,
+    plan,
+    without_plan,
+    limit,
+    jetties,
+    without_jetties,
+    if_wide
+  };
 
   std::string_view title;
   int width;
@@ -29,6 +38,7 @@ struct Column {
 struct Rows {
   bool limit = false;    // some have a limit
   bool jetties = false;  // they differ in their Jetties
+  bool plan = false;     // they are lists of blocks
 };
 // Returns the columns of a table that is at most this wide, in their order from left to right.
 // Those that are always shown, with limits, take 80 columns.

@@ -68,7 +68,10 @@ bool same_case(const json& a, const json& b) {
   const bool same_rate = a.value("rate", 0.0) == b.value("rate", 0.0);
   const bool same_processes = a.value("traffic", "") == b.value("traffic", "") &&
                               a.value("processes", 0) == b.value("processes", 0);
-  return same_rate && same_processes &&
+  const bool same_blocks = a.value("blocks", 0) == b.value("blocks", 0) &&
+                           a.value("block_bytes", 0) == b.value("block_bytes", 0) &&
+                           a.value("entries", 0) == b.value("entries", 0);
+  return same_rate && same_processes && same_blocks &&
          std::ranges::all_of(std::array{"test", "device", "size_bytes", "depth", "jetties",
                                         "signal_every", "order", "mode", "atomic", "fence_every",
                                         "threads_mode", "verified", "spread_bytes"},

@@ -114,6 +114,11 @@ Other options
   --summed             with --limit, _bw on udp from 1 KiB on: both ends of the
                        limit's trains also compute a CRC of each datagram, as an
                        ICRC needs ("udp trains, summed")
+  --block BYTES        kv: the size of a block (1152K)
+  --blocks N           kv: how many blocks (298)
+  --plan FILE          kv: the blocks from a file: below
+  --entries LIST       kv: also rows in which scatter lists of so many blocks
+                       move them: 1,16,128. --sweep: 1, 2, 4 ... 128
   --churn N            reg: register, rotate and revoke memory N times a second,
                        while another device writes to it
   --seed N             the seed of the bytes (1)
@@ -270,6 +275,33 @@ reg: for each --size, in us, median and 99 %: the process's own memory is
   unregistered. --private: only own memory. --seconds for each row (1); --json;
   --device. Registering the window's memory clears it
 
+kv: the blocks of a KV cache, moved as one list: a write for each, in one post,
+  of which only the last one has a completion. They lie one behind the other at
+  the client, in memory of its own, and in the reverse order at the server. A
+  transfer of all blocks is a message, and its bytes are size_bytes of --json.
+  Transfers are measured in turns with one write of as many bytes. It posts to
+  one Jetty, so --size, --depth, --jetties, --threads, --limit and --plot are
+  not for it
+  blocks           how many, and their size if they are alike
+  entries          "-": a work for each block. Otherwise the blocks are moved in
+                   lists of so many, in the order of their offsets at the
+                   server, to one range without gaps; a list is posted when the
+                   one before has completed. A work gathers up to 16 blocks, so
+                   that a longer list is several works, posted together
+  works            works of one post
+  prep us          making the works of all blocks from their offsets
+  post us          the calls that post them
+  p50 us           the transfer: from the first post to the last completion.
+                   GB/s: without prep
+  one us, of one   the one write, and how much of its rate the transfer reaches:
+                   one us / p50 us. --fail-if 'of_one<0.95', 'prep>10us'
+  --plan FILE      a line for each block, TARGET SOURCE BYTES: its offsets at
+                   the server and at the client, in bytes (SOURCE: a multiple of
+                   8). Or BYTES COUNT: so many blocks of one size, as above,
+                   behind those of the lines before. 4096, 64K, 1M, 1G; # begins
+                   a comment. Up to 16384 blocks, which may not overlap at the
+                   server; up to 8G on a side
+
 What is checked when
   write_lat, write_bw           the last write to each slot, in the memory,
                                 after each round
@@ -292,6 +324,8 @@ What is checked when
   lane_atomic_lat               the value that each call fetched, between two
                                 timed groups; each word in the memory, after
                                 each round
+  kv                            each block of the last transfer, in the memory,
+                                after each round
   And the server must have been notified of each message that was sent, once.
   The bytes are f(seed, offset, iteration): see apps/urma_perf/pattern.h.
 

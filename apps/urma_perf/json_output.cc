@@ -75,6 +75,20 @@ void add_flows(const Result& result, json& out) {
   }
 }
 
+void add_plan(const Result& result, json& out) {
+  if (!result.what.test->plan) return;
+  const PlanShape& plan = result.what.plan;
+  out["blocks"] = plan.blocks;
+  out["block_bytes"] = plan.block_bytes;
+  out["entries"] = plan.entries;
+  out["works"] = plan.works;
+  out["works_at_once"] = plan.works_at_once;
+  out["prep_us"] = result.prep_us();
+  out["post_us"] = result.post_us();
+  out["one_write_us"] = result.one_write_us();
+  out["of_one_write"] = result.of_one_write();
+}
+
 void add_limit(const Result& result, json& out) {
   const auto limit = result.limit();
   if (!limit) return;
@@ -137,6 +151,7 @@ json to_json(const Result& result) {
   if (result.verdict.wrong > 0) out["first_wrong"] = result.verdict.first;
   add_rate(result, out);
   add_flows(result, out);
+  add_plan(result, out);
   add_limit(result, out);
   return out;
 }

@@ -82,6 +82,18 @@ constexpr Named names[] = {
     {"unsent", "unsent", Kind::count, 1, "--rate"},
     {"processes", "processes", Kind::number, 1, "--pattern"},
     {"overlap_percent", "overlap_percent", Kind::percent, 1, "--pattern"},
+    {"blocks", "blocks", Kind::number, 1, "kv"},
+    {"block_bytes", "block_bytes", Kind::number, 1, "kv"},
+    {"entries", "entries", Kind::number, 1, "kv"},
+    {"works", "works", Kind::number, 1, "kv"},
+    {"works_at_once", "works_at_once", Kind::number, 1, "kv"},
+    {"prep", "prep_us", Kind::time, 1, "kv"},
+    {"post", "post_us", Kind::time, 1, "kv"},
+    {"prep_us", "prep_us", Kind::time, 1, "kv"},
+    {"post_us", "post_us", Kind::time, 1, "kv"},
+    {"one_write_us", "one_write_us", Kind::time, 1, "kv"},
+    {"of_one", "of_one_write", Kind::ratio, 1, "kv"},
+    {"of_one_write", "of_one_write", Kind::ratio, 1, "kv"},
     {"retx", "retransmitted", Kind::count, 1, "", true},
     {"rnr", "receiver_not_ready", Kind::count, 1, "", true},
     {"RNR", "receiver_not_ready", Kind::count, 1, "", true},
@@ -178,8 +190,8 @@ std::vector<std::string> measure_names() {
 
 std::string_view usual_measure_names() {
   return "lat, p50, p90, p99, p99.9, p99.99, max, mean, stddev, bw, rate, wrong, lost, wait, retx, "
-         "rnr, dup; x_limit with --limit; rate_percent and unsent with --rate; and each number "
-         "that --json prints";
+         "rnr, dup; x_limit with --limit; rate_percent and unsent with --rate; prep, post and "
+         "of_one of kv; and each number that --json prints";
 }
 
 std::optional<double> scale_of(Kind kind, std::string_view unit) {

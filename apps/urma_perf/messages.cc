@@ -35,6 +35,9 @@ void to_json(json& out, const Case& in) {
          {"summed", in.summed},
          {"own_memory", in.own_memory},
          {"spread", in.spread},
+         {"blocks", in.plan.blocks},
+         {"source_bytes", in.plan.source_bytes},
+         {"target_bytes", in.plan.target_bytes},
          {"order", in.ordering.order->name},
          {"mode", in.ordering.mode->name},
          {"fence_every", in.ordering.fence_every},
@@ -71,6 +74,9 @@ void from_json(const json& in, Case& out) {
   read_field(in, "summed", out.summed);
   read_optional(in, "own_memory", out.own_memory);
   read_optional(in, "spread", out.spread);
+  read_optional(in, "blocks", out.plan.blocks);
+  read_optional(in, "source_bytes", out.plan.source_bytes);
+  read_optional(in, "target_bytes", out.plan.target_bytes);
   Ordering& ordering = out.ordering;
   ordering.order = named<NamedOrder>(named_orders, in, "order", ordering.order);
   ordering.mode = named<NamedMode>(named_modes, in, "mode", ordering.mode);

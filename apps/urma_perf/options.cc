@@ -55,6 +55,15 @@ struct JettyCount {
   std::string valid() const { return range().valid(); }
 };
 
+// A number of --entries.
+struct ListEntries {
+  std::optional<uint32_t> read(std::string_view word) const {
+    const auto count = WholeNumber{1, Plan::most_entries}.read(word);
+    return count ? std::optional(static_cast<uint32_t>(*count)) : std::nullopt;
+  }
+  std::string valid() const { return WholeNumber{1, Plan::most_entries}.valid(); }
+};
+
 OneOf<NamedRetransmission> any_retransmission() {
   const NamedRetransmissions all = named_retransmissions();
   return {std::span(all.first, all.last)};
@@ -106,6 +115,10 @@ void add_options(CommandLine& line, Options& options, GivenWords& words) {
   line.flag("--bidirectional", options.bidirectional);
   line.value("--pattern", options.traffic, OneOf{all_traffic});
   line.value("--processes", options.processes, ListOf{WholeNumber{2, most_processes}});
+  line.value("--block", options.block, Bytes{max_write_bytes});
+  line.value("--blocks", options.blocks, WholeNumber{1, Plan::most_blocks});
+  line.text("--plan", options.plan_file);
+  line.value("--entries", options.entries, ListOf{ListEntries{}});
   line.value("--churn", options.churn, WholeNumber{1, 1'000'000});
   line.flag("--limit", options.limit);
   line.flag("--profile", options.profile);
@@ -220,6 +233,7 @@ void refuse_empty(const CommandLine& line, const GivenWords& words, const Option
       {"--device", &options.device},
       {"--peer-device", &options.peer_device},
       {"--cc", &options.congestion},
+      {"--plan", &options.plan_file},
       {"--json-file", &options.json_file},
       {"--hist", &options.histogram_file},
       {"--plot", &options.plot_file}};
@@ -477,10 +491,49 @@ void check_histogram_file(const Options& options) {
   const size_t rows =
       options.cases().size() * (options.traffic != nullptr ? options.processes.size() : 1);
   if (rows == 1) return;
+  if (options.plan) {
+    usage(
+        fmt::format("--hist: the file has the histogram of one result, and this run has {}. Fix: "
+                    "leave --sweep and --entries out",
+                    rows));
+  }
   usage(
       fmt::format("--hist: the file has the histogram of one result, and this run has {}. Fix: "
                   "name one --size, or give --plot",
                   rows));
+}
+
+// Refuses options of kv in other tests, and those of other tests in kv.
+void check_plan(const CommandLine& line, const Options& options) {
+  const bool plan = options.mode == Options::Mode::test && options.test->plan;
+  if (!plan) {
+    const auto other = line.first_given({"--block", "--blocks", "--plan", "--entries"});
+    if (!other) return;
+    usage(
+        fmt::format("{0}: only kv moves blocks. Fix: run urma_perf kv, or leave {0} out", *other));
+  }
+  line.exclude({"--plan", "--block"});
+  line.exclude({"--plan", "--blocks"});
+  line.exclude({"--sweep", "--entries"});
+  const auto other = line.first_given({"--size", "--depth", "--signal-every", "--threads",
+                                       "--jetties", "--bidirectional", "--pattern", "--plot"});
+  if (!other) return;
+  usage(fmt::format(
+      "{0}: kv posts one list of blocks, whose sizes --block, --blocks or --plan choose, "
+      "to one Jetty. Fix: leave {0} out",
+      *other));
+}
+
+void choose_plan(Options& options) {
+  if (options.mode != Options::Mode::test || !options.test->plan) return;
+  constexpr uint32_t most_swept = 128;
+  if (options.sweep) {
+    for (uint32_t entries = 1; entries <= most_swept; entries *= 2)
+      options.entries.push_back(entries);
+  }
+  options.plan = std::make_shared<const Plan>(options.plan_file.empty()
+                                                  ? Plan::of(options.block, options.blocks)
+                                                  : Plan::read(options.plan_file));
 }
 
 // Returns how many seconds would be long enough for a rate: ten messages in each round.
@@ -491,7 +544,7 @@ double seconds_for_rate(const Options& options) {
 
 void check_rate(const Options& options) {
   if (!options.rate) return;
-  if (options.test->ping_pong() || options.test->lane) {
+  if (options.test->ping_pong() || options.test->lane || options.test->plan) {
     usage(
         fmt::format("--rate: {} sends a message only after the one before, and not when it is due. "
                     "Fix: run write_lat, read_lat, atomic_lat or a _bw test",
@@ -555,6 +608,13 @@ void check_thresholds(const Options& options) {
   const bool limited = options.limit || options.mode == Options::Mode::main_job;
   for (const Threshold& one : options.thresholds) {
     const std::string_view needs = one.measure().needs;
+    if (needs == "kv") {
+      if (options.plan) continue;
+      usage(
+          fmt::format("--fail-if {0}: only kv has that. Fix: run urma_perf kv, or leave --fail-if "
+                      "{0} out",
+                      one.text()));
+    }
     const bool has = needs.empty() || (needs == "--limit" && limited) ||
                      (needs == "--rate" && options.rate) || (needs == "--pattern" && several);
     if (!has) {
@@ -613,6 +673,14 @@ Case Options::case_for(uint64_t bytes) const {
           .seed = seed};
 }
 
+Case Options::case_for_lists(uint32_t entries) const {
+  const Plan moved = entries == 0 ? *plan : plan->gathered();
+  Case out = case_for(moved.bytes());
+  out.plan = moved.shape(entries);
+  out.depth = std::max(out.plan.works_at_once, works_of_one_write(out.bytes));
+  return out;
+}
+
 double Options::seconds_each() const {
   constexpr double centuries = 1e9;
   if (seconds) return *seconds;
@@ -638,6 +706,11 @@ std::vector<Case> Options::cases_of_sizes() const {
   constexpr uint64_t least_swept = 8;
   constexpr uint64_t most_swept = 4 << 20;
   std::vector<Case> cases;
+  if (test->plan) {
+    cases.push_back(case_for_lists(0));
+    for (const uint32_t count : entries) cases.push_back(case_for_lists(count));
+    return cases;
+  }
   if (sweep && test->atomics()) {
     for (uint64_t bytes = 1; bytes <= word; bytes *= 2) cases.push_back(case_for(bytes));
     return cases;
@@ -680,6 +753,8 @@ Options parse_options(int count, char** arguments) {
   choose_form(line, words, options);
   choose_mode(words, options);
   refuse_others(line, options);
+  check_plan(line, options);
+  choose_plan(options);
   check_group(line, options);
   check_thresholds(options);
   check_cases(options);

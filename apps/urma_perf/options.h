@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/urma_perf/case.h"
 #include "apps/urma_perf/flows.h"
+#include "apps/urma_perf/plan.h"
 #include "apps/urma_perf/threads_mode.h"
 #include "apps/urma_perf/threshold.h"
 
@@ -59,9 +61,14 @@ struct Options {
   bool bidirectional = false;             // also in the other direction, at the same time
   const Traffic* traffic = nullptr;       // between several processes; null means one flow
   std::vector<uint64_t> processes = {4};  // their numbers, each of which is measured
-  uint64_t churn = 0;    // reg: registrations per second, while another device writes
-  bool limit = false;    // compares with what the medium itself can do
-  bool summed = false;   // whose trains of datagrams both ends compute a CRC of
+  uint64_t block = Plan::usual_bytes;     // kv: the size of a block, and how many there are
+  uint32_t blocks = Plan::usual_blocks;
+  std::string plan_file;             // kv: describes the blocks; empty: they are all alike
+  std::vector<uint32_t> entries;     // kv: of scatter lists, each of which has a row
+  std::shared_ptr<const Plan> plan;  // kv: the blocks
+  uint64_t churn = 0;                // reg: registrations per second, while another device writes
+  bool limit = false;                // compares with what the medium itself can do
+  bool summed = false;               // whose trains of datagrams both ends compute a CRC of
   uint32_t rounds = 5;   // parts in which each size is measured, with the limit between them
   uint64_t seed = 1;     // of the bytes that are sent
   bool profile = false;  // also measures how long each stage of a work takes
@@ -85,6 +92,7 @@ struct Options {
 
   // Returns the case for one size, or all cases.
   Case case_for(uint64_t bytes) const;
+  Case case_for_lists(uint32_t entries) const;
   std::vector<Case> cases() const;
   // Returns those with the first number of Jetties.
   std::vector<Case> cases_of_sizes() const;

@@ -52,7 +52,16 @@ constexpr const char* csv_fields[] = {"test",
                                       "unsent",
                                       "traffic",
                                       "processes",
-                                      "overlap_percent"};
+                                      "overlap_percent",
+                                      "blocks",
+                                      "block_bytes",
+                                      "entries",
+                                      "works",
+                                      "works_at_once",
+                                      "prep_us",
+                                      "post_us",
+                                      "one_write_us",
+                                      "of_one_write"};
 
 // Returns a value as RFC 4180 asks: a text with a comma or a quote stands in quotes.
 std::string csv_text(const json& value) {
@@ -90,7 +99,10 @@ std::string note_of(const json& environment) {
 
 Output::Output(const Options& options, bool limit)
     : options_(options),
-      table_(stdout, table_width(options), {.limit = limit, .jetties = options.jetties.size() > 1}),
+      table_(stdout, table_width(options),
+             {.limit = limit,
+              .jetties = options.jetties.size() > 1,
+              .plan = options.test != nullptr && options.test->plan}),
       files_(options) {}
 
 void Output::add(const Client& client, const Result& result) {

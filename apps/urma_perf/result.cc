@@ -96,6 +96,7 @@ void Result::settle(size_t wanted) {
     round.discarded = 2 * good >= wanted && bad(round);
     if (round.discarded) continue;
     times.merge(round.times);
+    plan.add(round.plan);
     profiles.add(round.profiles);
   }
 }

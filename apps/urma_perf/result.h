@@ -11,6 +11,7 @@
 #include "apps/urma_perf/flows.h"
 #include "apps/urma_perf/histogram.h"
 #include "apps/urma_perf/pattern.h"
+#include "apps/urma_perf/plan_times.h"
 #include "apps/urma_perf/stages.h"
 
 namespace urma::apps::perf {
@@ -29,6 +30,7 @@ struct Round {
   double waited_percent = 0;  // for the works or for the limit, whichever waited more
   bool discarded = false;     // because its threads waited too long for a processor
   Histogram times;
+  PlanTimes plan{};
   SideProfiles profiles{};
 };
 
@@ -59,6 +61,7 @@ struct Result {
   std::string threads_mode;
   double rate = 0;  // messages per second that were to be sent; 0: as many as possible
   Histogram times;  // of the rounds that count
+  PlanTimes plan;   // of the same rounds
   std::vector<Round> rounds;
   SideProfiles profiles;  // of the rounds that count
   Verdict verdict;
@@ -80,6 +83,12 @@ struct Result {
   // Returns the standard deviation.
   double deviation_us() const { return times.deviation() / what.test->units_per_us(); }
   double max_us() const { return static_cast<double>(times.max()) / what.test->units_per_us(); }
+  // For blocks: the medians of the times beside the transfer, and how much of the rate of the one
+  // write the transfer reaches.
+  double prep_us() const { return static_cast<double>(plan.prep.percentile(0.5)) / 1e3; }
+  double post_us() const { return static_cast<double>(plan.post.percentile(0.5)) / 1e3; }
+  double one_write_us() const { return static_cast<double>(plan.one_write.percentile(0.5)) / 1e3; }
+  double of_one_write() const { return us(0.5) > 0 ? one_write_us() / us(0.5) : 0; }
   // Returns the number of messages in the rounds that count.
   uint64_t messages() const;
   // Returns how long these rounds took.

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "apps/common/failure.h"
+#include "apps/urma_perf/plan.h"
 #include "apps/urma_perf/words.h"
 
 namespace urma::apps::perf {
@@ -47,7 +49,7 @@ Side::Side(Device& device, const Case& what, Place place, std::span<Jfc* const> 
       segment_(make_segment(device)),
       receives_(receives_for(what, place)) {
   // As under a wrapper: then all works go by packets, and are compared with the limit for packets.
-  case_.own_memory = !segment_.mapped();
+  case_.own_memory = has_own_memory() ? case_.own_memory : !segment_.mapped();
   for (uint32_t i = 0; i < what.jetties; ++i) draws_.emplace_back(what.seed + i);
   touch_memory();
   make_jetties(device, completions);
@@ -56,7 +58,7 @@ Side::Side(Device& device, const Case& what, Place place, std::span<Jfc* const> 
 Segment Side::make_segment(Device& device) {
   constexpr const char* what = "memory for the test";
   constexpr Rights rights = Rights::read | Rights::write | Rights::atomic;
-  if (!case_.own_memory) return must(device.allocate(layout_.bytes(), rights), what);
+  if (!has_own_memory()) return must(device.allocate(layout_.bytes(), rights), what);
   constexpr size_t page = 4096;
   const size_t bytes = (layout_.bytes() + page - 1) / page * page;
   own_memory_.reset(static_cast<std::byte*>(std::aligned_alloc(page, bytes)));
@@ -67,6 +69,12 @@ Segment Side::make_segment(Device& device) {
                               what, bytes));
   }
   return must(device.register_memory({own_memory_.get(), bytes}, rights), what);
+}
+
+// The blocks of a plan lie in memory of the client, as those of a program that moves them. Then
+// those that arrive may take all the room that a window has for segments.
+bool Side::has_own_memory() const {
+  return case_.own_memory || (case_.test->plan && place_ == Place::client);
 }
 
 void Side::touch_memory() {
@@ -211,18 +219,49 @@ std::span<uint64_t> Side::ledger() const {
 }
 
 void Side::check(uint32_t jetty, uint32_t slot_number, uint32_t window, Verdict& verdict) const {
-  std::optional<size_t> wrong;
-  pulse_->in_slices(slot(jetty, slot_number), [&](std::span<std::byte> slice, size_t begin) {
-    wrong = theirs_.mismatch(slice, window, begin);
-    if (wrong) *wrong += begin;
-    return !wrong;
-  });
+  const std::optional<size_t> wrong = mismatch(slot(jetty, slot_number), window, 0);
   if (!wrong) return;
   verdict.count(
       fmt::format("Jetty {}, slot {}: byte {} of {} is 0x{:02x}, which is not that of "
                   "window {}",
                   jetty, slot_number, *wrong, case_.bytes,
                   std::to_integer<unsigned>(slot(jetty, slot_number)[*wrong]), window));
+}
+
+std::optional<size_t> Side::mismatch(std::span<std::byte> arrived, uint32_t window,
+                                     size_t begin) const {
+  std::optional<size_t> wrong;
+  pulse_->in_slices(arrived, [&](std::span<std::byte> slice, size_t at) {
+    wrong = theirs_.mismatch(slice, window, begin + at);
+    if (wrong) *wrong += at;
+    return !wrong;
+  });
+  return wrong;
+}
+
+// The blocks come from the client, so they are compared with the layout before they are used.
+void Side::check_blocks(Verdict& verdict) const {
+  const auto words = ledger();
+  const uint64_t window = words.front();
+  if (window >= Pattern::windows) return;  // nothing was moved
+  for (uint32_t i = 0; i < case_.plan.blocks; ++i) {
+    const auto block = words.subspan(1 + i * Layout::words_of_block, Layout::words_of_block);
+    const auto [to, from, bytes] = std::array{block[0], block[1], block[2]};
+    const bool inside = to <= case_.plan.target_bytes && bytes <= case_.plan.target_bytes - to &&
+                        from <= case_.plan.source_bytes && bytes <= case_.plan.source_bytes - from;
+    if (!inside || from % Plan::source_alignment != 0) {
+      verdict.count(
+          fmt::format("block {}: {} bytes from {} to {} are not of this test", i, bytes, from, to));
+      continue;
+    }
+    const auto arrived = at(layout_.landing_begin() + to, bytes);
+    const auto wrong = mismatch(arrived, static_cast<uint32_t>(window), from);
+    pulse_->beat();
+    if (!wrong) continue;
+    verdict.count(fmt::format("block {}: byte {} of {} is 0x{:02x}, which is not that of window {}",
+                              i, *wrong, bytes, std::to_integer<unsigned>(arrived[*wrong]),
+                              window));
+  }
 }
 
 void Side::check_word(uint32_t jetty, uint32_t slot_number, uint64_t right,
@@ -234,6 +273,7 @@ void Side::check_word(uint32_t jetty, uint32_t slot_number, uint64_t right,
 }
 
 void Side::check_ledger(Verdict& verdict) const {
+  if (case_.test->plan) return check_blocks(verdict);
   for (uint32_t jetty = 0; jetty < case_.jetties; ++jetty) {
     for (uint32_t i = 0; i < layout_.slots(); ++i) {
       const uint64_t window = ledger()[size_t{jetty} * layout_.slots() + i];

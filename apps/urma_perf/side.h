@@ -76,7 +76,12 @@ class Side {
     return segment_.bytes().subspan(offset, bytes);
   }
   uint32_t any_source(uint32_t jetty) const;
+  // Compares bytes that arrived here with those of the other side's window from `begin` on. Returns
+  // the position of the first wrong byte, if there is one.
+  std::optional<size_t> mismatch(std::span<std::byte> arrived, uint32_t window, size_t begin) const;
+  void check_blocks(Verdict& verdict) const;
   void check_word(uint32_t jetty, uint32_t slot, uint64_t right, Verdict& verdict) const;
+  bool has_own_memory() const;
   Segment make_segment(Device& device);
   void touch_memory();
   bool sends_data() const;

@@ -15,6 +15,7 @@ namespace urma::apps::perf {
 
 void Outcome::clear() {
   times.clear();
+  plan.clear();
   messages = lost = unsent = windows = 0;
   begin = end = within_calls = 0;
   builds.clear();
@@ -30,6 +31,7 @@ void Outcome::add(const Outcome& other) {
   windows += other.windows;
   within_calls += other.within_calls;
   times.merge(other.times);
+  plan.add(other.plan);
   builds.add(other.builds);
   verdict.add(other.verdict);
 }

@@ -7,6 +7,7 @@
 #include "apps/urma_perf/clock.h"
 #include "apps/urma_perf/completions.h"
 #include "apps/urma_perf/histogram.h"
+#include "apps/urma_perf/plan_times.h"
 #include "apps/urma_perf/side.h"
 #include "apps/urma_perf/stages.h"
 #include "apps/urma_perf/timetable.h"
@@ -23,8 +24,10 @@ struct Outcome {
       0;  // the sum of the windows that were sent, which must equal the sum at the target
   int64_t begin = 0;
   int64_t end = 0;
-  int64_t within_calls = 0;  // of lanes: the time of the calls alone, of all threads
+  // The time of the calls of lanes, of all threads, or of the transfers of plans: without checks.
+  int64_t within_calls = 0;
   Histogram times;
+  PlanTimes plan;
   Builds builds{false};
   Verdict verdict;
 

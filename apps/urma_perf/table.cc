@@ -129,6 +129,13 @@ void Table::footer() {
                "limit: what the same two processes reach without liburma. x limit: how many\n"
                "times longer it takes with liburma, or how many times less it carries.\n");
   }
+  if (kind_.plan && rows_ > 0) {
+    fmt::print(out_,
+               "works: of one post; a work gathers at most {} blocks of a list. prep: making all\n"
+               "works. post: the calls. p50: from the first post to the last completion. one: a\n"
+               "write of as many bytes, in turns. of one: how much of its rate is reached.\n",
+               max_buffers);
+  }
   if (discarded_ > 0) {
     fmt::print(out_,
                "Discarded, and repeated as far as there was time: {} round{}, which waited for a\n"

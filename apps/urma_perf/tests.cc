@@ -30,6 +30,9 @@ constexpr Test tests[] = {
      false, true},
     {"lane_atomic_lat", Operation::atomic, false, post_to_completion,
      "fetch-add or compare-swap by a lane, one call", false, true},
+    {"kv", Operation::write, false, post_to_completion,
+     "the blocks of a KV cache as one list of writes, from its post to its last completion", false,
+     false, true},
 };
 // clang-format on
 

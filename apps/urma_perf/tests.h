@@ -27,6 +27,7 @@ struct Test {
   std::string_view summary;
   bool asleep = false;  // both sides sleep when a message comes
   bool lane = false;    // calls of a lane (Jetty::lane), and no works
+  bool plan = false;    // a message is a list of blocks (Plan), each of which is a work
 
   bool ping_pong() const { return shape == Shape::half_round_trip; }
   bool bandwidth() const { return shape == Shape::bandwidth; }

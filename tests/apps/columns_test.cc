@@ -34,6 +34,12 @@ TEST_CASE("a table whose rows differ in their Jetties shows how many there are")
   CHECK(titles(columns) == "test size Jetty p50 us p99 msg/s GB/s wrong limit x limit");
 }
 
+TEST_CASE("a table of blocks has the times of their list, and the one write beside them") {
+  const auto columns = columns_for(80, {.plan = true});
+  CHECK(width_of(columns) <= 80);
+  CHECK(titles(columns) == "blocks entries works prep us post us p50 us GB/s one us of one wrong");
+}
+
 TEST_CASE("a table fits into each screen, and a wider one has all columns of a narrower one") {
   for (const bool limit : {false, true}) {
     size_t before = 0;

@@ -30,6 +30,7 @@ LINES = (
     ("urma_perf write_lat --device ", {"cxl:", "udp:"}, "write_lat"),
     ("urma_perf --json-file res", {"results.json"}, "write_lat"),
     ("urma_perf --atomic cas --retransmit gbn", {"gbn-fast", "gbn-timeout"}, "sel-fast"),
+    ("urma_perf kv --plan res", {"results.json"}, "write_lat"),
     ("urma_info --error ", {"unknown", "peer_restarted"}, "udp"),
     ("urma_info --help ", {"udp", "fault"}, "unknown"),
     ("urma_info ", {"udp:", "cxl:"}, "udp"),

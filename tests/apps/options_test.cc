@@ -247,11 +247,83 @@ TEST_CASE("an invalid command line is refused, with a fix") {
       {"--self", "lane_write_lat", "--mode", "uno"},
       {"--self", "lane_write_lat", "--spread", "64M"},
       {"--self", "lane_atomic_lat", "--size", "16"},
+      {"--self", "write_bw", "--blocks", "4"},
+      {"--self", "--plan", "x"},
+      {"server", "--entries", "4"},
+      {"--self", "kv", "--size", "64"},
+      {"--self", "kv", "--depth", "8"},
+      {"--self", "kv", "--jetties", "2"},
+      {"--self", "kv", "--threads", "2"},
+      {"--self", "kv", "--signal-every", "2"},
+      {"--self", "kv", "--fence-every", "2"},
+      {"--self", "kv", "--limit"},
+      {"--self", "kv", "--rate", "5K"},
+      {"--self", "kv", "--bidirectional"},
+      {"--self", "kv", "--pattern", "incast"},
+      {"--self", "kv", "--plot", "x.svg"},
+      {"--self", "kv", "--spread", "64M"},
+      {"--self", "kv", "--mode", "uno"},
+      {"--self", "kv", "--blocks", "0"},
+      {"--self", "kv", "--blocks", "16385"},
+      {"--self", "kv", "--block", "2G"},
+      {"--self", "kv", "--block", "1G", "--blocks", "9"},
+      {"--self", "kv", "--entries", "0"},
+      {"--self", "kv", "--entries", "1,2000"},
+      {"--self", "kv", "--entries", "4", "--sweep"},
+      {"--self", "kv", "--plan", ""},
+      {"--self", "kv", "--plan", "/nonexistent/x"},
+      {"--self", "kv", "--plan", "/"},
+      {"--self", "kv", "--plan", "/dev/null"},
+      {"--self", "kv", "--plan", "/dev/zero"},
+      {"--self", "kv", "--plan", "x", "--blocks", "4"},
+      {"--self", "kv", "--plan", "x", "--block", "4"},
+      {"--self", "kv", "--sweep", "--hist", "x"},
+      {"--self", "write_bw", "--fail-if", "prep>10us"},
   };
   for (const auto& words : nonsense) {
     const std::string why = refusal(words);
     CAPTURE(words);
     REQUIRE(why.find("Fix: ") != std::string::npos);
+  }
+}
+
+TEST_CASE("kv has a row for its blocks, and one for each length of lists") {
+  const std::vector<Case> plain = parse({"--self", "kv"}).cases();
+  REQUIRE(plain.size() == 1);
+  CHECK(plain[0].bytes == 351'535'104);
+  CHECK(plain[0].depth == 298);
+  CHECK(plain[0].plan.blocks == 298);
+  CHECK(plain[0].plan.block_bytes == 1'179'648);
+  CHECK(plain[0].plan.entries == 0);
+  const std::vector<Case> lists =
+      parse({"--self", "kv", "--block", "64K", "--blocks", "40", "--entries", "1,128"}).cases();
+  REQUIRE(lists.size() == 3);
+  CHECK(lists[1].plan.entries == 1);
+  CHECK(lists[1].depth == 1);
+  CHECK(lists[2].plan.works == 3);
+  CHECK(lists[2].depth == 3);
+  CHECK(parse({"--self", "kv", "--sweep"}).cases().size() == 9);
+  CHECK(parse({"--self", "kv", "--fail-if", "of_one<0.95", "--fail-if", "prep>10us"})
+            .thresholds.size() == 2);
+  // The server reads the case from a message of the client.
+  json sent = lists[2];
+  const Case read = sent.get<Case>();
+  CHECK(objection(read).empty());
+  CHECK(Layout(read).bytes() == Layout(lists[2]).bytes());
+  CHECK(Layout(read).ledger_bytes() == Layout(lists[2]).ledger_bytes());
+  for (const auto& [field, value] :
+       std::vector<std::pair<const char*, uint64_t>>{{"blocks", 0},
+                                                     {"blocks", 16385},
+                                                     {"source_bytes", UINT64_MAX},
+                                                     {"target_bytes", 1ull << 34},
+                                                     {"bytes", UINT64_MAX},
+                                                     {"jetties", 2},
+                                                     {"depth", 0},
+                                                     {"depth", 1 << 20}}) {
+    CAPTURE(field, value);
+    json hostile = sent;
+    hostile[field] = value;
+    CHECK_FALSE(objection(hostile.get<Case>()).empty());
   }
 }
 

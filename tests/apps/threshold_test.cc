@@ -233,6 +233,11 @@ TEST_CASE("each number of a result is the number of a threshold") {
     INFO(name);
     if (value.is_number()) CHECK(apps::perf::find_measure(name)->field == name);
   }
+  all.what.test = apps::perf::find_test("kv");
+  for (const auto& [name, value] : to_json(all).items()) {
+    INFO(name);
+    if (value.is_number()) CHECK(apps::perf::find_measure(name)->field == name);
+  }
   for (const auto& [name, value] : fields["counters"].items()) {
     INFO(name);
     CHECK(apps::perf::find_measure(name)->counter);

@@ -215,6 +215,8 @@ def test_schema():
                       ("--self", "lane_read_lat", *short),
                       ("--self", "write_lat", "--rate", "10K", *short),
                       ("--self", "send_lat", "--profile", *short),
+                      ("--self", "kv", "--block", "64K", "--blocks", "40", "--entries", "1,32",
+                       "--count", "2", "--rounds", "1"),
                       ("--self", "write_lat", "--device", "paths():udp:+udp:", *short),
                       ("--self", "atomic_lat", "--device", "fault(loss=5%,seed=7):udp:", *short),
                       ("--self", "write_bw", "--bidirectional", "--count", "100"),
