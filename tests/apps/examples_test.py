@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 from running import await_line, end, finish, kill, run_tests, start
@@ -167,11 +168,73 @@ def test_block_mover_survives_the_end_of_prefill():
         end_of = numbers(await_text(decode, "recovered"))
         assert decode.wait(60) == 0
         assert end_of["recovered"] >= 1, end_of
-        # Prompt i has 1 + i % 16 blocks.
-        assert end_of["blocks"] == sum(1 + i % 16 for i in range(90)), end_of
-        assert end_of["wrong"] == 0 and end_of["prompts"] == 90, end_of
+        assert end_of["blocks"] == len(blocks_of_prompts(90)), end_of
+        assert end_of["wrong"] == end_of["twice"] == 0 and end_of["prompts"] == 90, end_of
     finally:
         kill(prefill)
+
+
+def blocks_of_prompts(count):
+    """Returns each block as a line of the log: prompt i has 1 + i % 16 blocks in each layer."""
+    return {f"{prompt} {layer} {block}" for prompt in range(count) for layer in range(4)
+            for block in range(1 + prompt % 16)}
+
+
+def await_lines(log, count, process):
+    """Waits until so many blocks were taken."""
+    until = time.monotonic() + 60
+    while not log.exists() or log.read_bytes().count(b"\n") < count:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until, (log.read_text(), count)
+        time.sleep(0.002)
+
+
+def test_block_mover_survives_kills_of_either_process():
+    """Each block of the cache is taken once, with its bytes, although both processes are killed
+    and started again in the middle, in turns."""
+    name, prompts = f"either-{OWN}", 150
+    wanted = blocks_of_prompts(prompts)
+    with tempfile.TemporaryDirectory() as place:
+        log = pathlib.Path(place, "taken.log")
+        prefill = example("block_mover", "prefill", name, 1)
+        decode = example("block_mover", "decode", name, prompts, log)
+        try:
+            for part in range(1, 7):
+                await_lines(log, part * len(wanted) // 8, decode)
+                if part % 2 == 0:
+                    kill(decode)
+                    decode = example("block_mover", "decode", name, prompts, log)
+                else:
+                    kill(prefill)
+                    prefill = example("block_mover", "prefill", name, 1)
+            # Both at the same time, and a log whose last line is not whole.
+            await_lines(log, 7 * len(wanted) // 8, decode)
+            kill(prefill)
+            kill(decode)
+            with log.open("a") as file:
+                file.write("149 3")
+            prefill = example("block_mover", "prefill", name, 1)
+            decode = example("block_mover", "decode", name, prompts, log)
+            end_of = numbers(await_text(decode, "recovered"))
+            assert decode.wait(60) == 0
+        finally:
+            kill(prefill)
+            kill(decode)
+        taken = log.read_text().splitlines()
+        assert len(taken) == len(set(taken)), "a block was taken twice"
+        assert set(taken) == wanted, (wanted - set(taken), set(taken) - wanted)
+        assert {key: end_of[key] for key in ("prompts", "blocks", "twice", "wrong")} == {
+            "prompts": prompts, "blocks": len(wanted), "twice": 0, "wrong": 0}, end_of
+        # A log that is complete asks for nothing; one that is not a log is refused.
+        prefill = example("block_mover", "prefill", name)
+        try:
+            again = run("block_mover", "decode", name, str(prompts), log)
+            assert again[0] == 0 and again[1].endswith("recovered 0"), again
+            log.write_text("0 4 0\n")
+            refused = run("block_mover", "decode", name, "1", log)
+            assert refused[0] == 1 and "is not a block: 0 4 0" in refused[2], refused
+        finally:
+            kill(prefill)
 
 
 def test_block_mover_survives_a_slow_prefill():
