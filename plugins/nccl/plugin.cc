@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that NCCL calls, for each version of its interface. No exception leaves them: NCCL
 // calls them as functions of C.
-#include <atomic>
 #include <exception>
+#include <memory>
+#include <mutex>
 #include <new>
 
 #include "plugins/nccl/connecting.h"
@@ -21,7 +22,10 @@ constexpr int most_comms = 4096;
 struct Context {
   SessionRef session;
 };
-std::atomic<int> contexts{0};
+// Held while the first context is made and the last one is ended, so that connections of a new
+// context are not dropped with those of the last one.
+std::mutex contexts_mutex;
+int contexts = 0;
 
 Code refuse(const char* call, const Error& why) {
   warn("%s: %s", call, why.message.c_str());
@@ -74,6 +78,7 @@ Code init_context(void** context, uint64_t, CommConfig*, Logger logger, Profiler
     auto session = SessionRef::acquire();
     if (!session) return refuse("init", session.error());
     *context = new Context{std::move(*session)};
+    const std::lock_guard held(contexts_mutex);
     ++contexts;
     return Code::success;
   });
@@ -82,8 +87,9 @@ Code init_context(void** context, uint64_t, CommConfig*, Logger logger, Profiler
 Code finalize(void* context) {
   return guarded("finalize", [&] {
     if (context == nullptr) return Code::success;
+    const std::unique_ptr<Context> ended(static_cast<Context*>(context));
+    const std::lock_guard held(contexts_mutex);
     if (--contexts == 0) drop_all();
-    delete static_cast<Context*>(context);
     return Code::success;
   });
 }
