@@ -329,16 +329,22 @@ constexpr Net with_context() {
           .set_attributes = nullptr};
 }
 
-// Fills what versions 8 to 10 have in common.
-template <class Net>
-constexpr Net without_context() {
+// Versions 8 to 10 differ in these functions. What is not set, is null.
+template <class Net, class Properties>
+constexpr Net without_context(decltype(Net::init) init, decltype(Net::connect) connect,
+                              decltype(Net::isend) isend, decltype(Net::irecv) irecv) {
   Net net{};
   net.name = net_name;
+  net.init = init;
   net.devices = devices;
+  net.get_properties = properties<Properties>;
   net.listen = listen;
+  net.connect = connect;
   net.accept = accept;
   net.register_memory = register_memory;
   net.deregister_memory = deregister_memory;
+  net.isend = isend;
+  net.irecv = irecv;
   net.iflush = iflush;
   net.test = test;
   net.close_send = close<Sender>;
@@ -347,44 +353,18 @@ constexpr Net without_context() {
   return net;
 }
 
-constexpr NetV10 version_10() {
-  auto net = without_context<NetV10>();
-  net.init = init_once_with_profiler;
-  net.get_properties = properties<PropertiesV10>;
-  net.connect = connect_v10;
-  net.isend = isend;
-  net.irecv = irecv;
-  return net;
-}
-constexpr NetV9 version_9() {
-  auto net = without_context<NetV9>();
-  net.init = init_once;
-  net.get_properties = properties<PropertiesV10>;
-  net.connect = connect_v9;
-  net.isend = isend_v9;
-  net.irecv = irecv_v9;
-  return net;
-}
-constexpr NetV8 version_8() {
-  auto net = without_context<NetV8>();
-  net.init = init_once;
-  net.get_properties = properties<PropertiesV8>;
-  net.connect = connect_v9;
-  net.isend = isend_v8;
-  net.irecv = irecv_v8;
-  return net;
-}
-
 }  // namespace
 }  // namespace urma::nccl
 
 // NCCL looks up the newest of these names that it knows.
 extern "C" {
-URMA_API constinit urma::nccl::NetV12 ncclNetPlugin_v12 =
-    urma::nccl::with_context<urma::nccl::NetV12, urma::nccl::PropertiesV12>();
-URMA_API constinit urma::nccl::NetV11 ncclNetPlugin_v11 =
-    urma::nccl::with_context<urma::nccl::NetV11, urma::nccl::PropertiesV11>();
-URMA_API constinit urma::nccl::NetV10 ncclNetPlugin_v10 = urma::nccl::version_10();
-URMA_API constinit urma::nccl::NetV9 ncclNetPlugin_v9 = urma::nccl::version_9();
-URMA_API constinit urma::nccl::NetV8 ncclNetPlugin_v8 = urma::nccl::version_8();
+using namespace urma::nccl;
+URMA_API constinit NetV12 ncclNetPlugin_v12 = with_context<NetV12, PropertiesV12>();
+URMA_API constinit NetV11 ncclNetPlugin_v11 = with_context<NetV11, PropertiesV11>();
+URMA_API constinit NetV10 ncclNetPlugin_v10 =
+    without_context<NetV10, PropertiesV10>(init_once_with_profiler, connect_v10, isend, irecv);
+URMA_API constinit NetV9 ncclNetPlugin_v9 =
+    without_context<NetV9, PropertiesV10>(init_once, connect_v9, isend_v9, irecv_v9);
+URMA_API constinit NetV8 ncclNetPlugin_v8 =
+    without_context<NetV8, PropertiesV8>(init_once, connect_v9, isend_v8, irecv_v8);
 }
