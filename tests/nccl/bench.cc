@@ -26,56 +26,23 @@ using Clock = std::chrono::steady_clock;
 
 constexpr size_t chunk = 512 << 10;
 constexpr size_t steps = 8;  // NCCL_STEPS
-constexpr int tag = 1;
+constexpr size_t memory_bytes = steps * chunk;
 constexpr size_t round_trips = 1000;  // in one measurement
 
-struct Rank {
-  Rank(const std::string& plugin, int channel)
-      : net(plugin, Net::newest), connection(connect_ranks(net, channel)), out(bytes), in(bytes) {
-    const Pair& pair = connection.pair;
-    REQUIRE(net.add(pair.sender, out.data(), bytes, &out_memory) == Code::success);
-    REQUIRE(net.add(pair.receiver, in.data(), bytes, &in_memory) == Code::success);
-  }
-  ~Rank() {
-    CHECK(net.remove(connection.pair.sender, out_memory) == Code::success);
-    CHECK(net.remove(connection.pair.receiver, in_memory) == Code::success);
-    close_ranks(net, connection);
-  }
-
-  void* send(size_t size, size_t step) {
-    return test::send(net, connection.pair.sender, out.data() + step * chunk, size, tag,
-                      out_memory);
-  }
-  void* receive(size_t size, size_t step) {
-    return test::receive(net, connection.pair.receiver, in.data() + step * chunk, size, tag,
-                         in_memory);
-  }
-  bool is_done(void* request) {
-    int done = 0;
-    REQUIRE(net.test(request, &done, nullptr) == Code::success);
-    return done != 0;
-  }
-  void wait(void* request) {
-    while (!is_done(request)) continue;
-  }
-
-  static constexpr size_t bytes = steps * chunk;
-  Net net;
-  Connection connection;
-  std::vector<std::byte> out, in;
-  void* out_memory = nullptr;
-  void* in_memory = nullptr;
-};
+void wait(const Rank& rank, void* request) {
+  int done = 0;
+  while (done == 0) REQUIRE(rank.net.test(request, &done, nullptr) == Code::success);
+}
 
 // A receive is posted ahead of its data, as NCCL does.
 void bounce(Rank& rank, bool first, size_t times) {
-  void* receiving = rank.receive(8, 0);
+  void* receiving = rank.receive(8);
   for (size_t i = 0; i < times; ++i) {
-    void* const next = i + 1 < times ? rank.receive(8, 0) : nullptr;
-    if (!first) rank.wait(receiving);
-    void* const sending = rank.send(8, 0);
-    if (first) rank.wait(receiving);
-    rank.wait(sending);
+    void* const next = i + 1 < times ? rank.receive(8) : nullptr;
+    if (!first) wait(rank, receiving);
+    void* const sending = rank.send(8);
+    if (first) wait(rank, receiving);
+    wait(rank, sending);
     receiving = next;
   }
 }
@@ -86,12 +53,12 @@ void slide(Rank& rank, size_t times, Start start) {
   std::deque<void*> outstanding;
   for (size_t i = 0; i < times; ++i) {
     if (outstanding.size() == steps) {
-      rank.wait(outstanding.front());
+      wait(rank, outstanding.front());
       outstanding.pop_front();
     }
     outstanding.push_back(start(i % steps));
   }
-  for (void* const one : outstanding) rank.wait(one);
+  for (void* const one : outstanding) wait(rank, one);
 }
 
 // The other rank does what this one asks over the socket: a number of messages, and which.
@@ -101,15 +68,15 @@ struct Order {
 };
 
 int serve(const std::string& plugin, int channel) {
-  Rank rank(plugin, channel);
+  Rank rank(plugin, channel, memory_bytes);
   Order order;
   while (recv(channel, &order, sizeof order, MSG_WAITALL) == sizeof order && order.times > 0) {
     if (order.small) {
       bounce(rank, false, order.times);
     } else {
-      slide(rank, order.times, [&](size_t step) { return rank.receive(chunk, step); });
-      void* const sending = rank.send(0, 0);
-      rank.wait(sending);
+      slide(rank, order.times, [&](size_t step) { return rank.receive(chunk, step * chunk); });
+      void* const sending = rank.send(0);
+      wait(rank, sending);
     }
   }
   return failures;
@@ -130,7 +97,7 @@ double best_time(double seconds, Measure measure) {
 int measure(const std::string& plugin, double seconds) {
   Peer peer("serve", plugin);
   {
-    Rank rank(plugin, peer.channel());
+    Rank rank(plugin, peer.channel(), memory_bytes);
     const auto ask = [&](const Order& order) {
       REQUIRE(::send(peer.channel(), &order, sizeof order, 0) == sizeof order);
     };
@@ -141,9 +108,9 @@ int measure(const std::string& plugin, double seconds) {
     const size_t times = 200;
     const double large = best_time(seconds, [&] {
       ask({times, false});
-      void* const ended = rank.receive(0, 0);
-      slide(rank, times, [&](size_t step) { return rank.send(chunk, step); });
-      rank.wait(ended);
+      void* const ended = rank.receive(0);
+      slide(rank, times, [&](size_t step) { return rank.send(chunk, step * chunk); });
+      wait(rank, ended);
     });
     ask({0, false});
     std::printf("8 B, half a round trip: %.3f us\n", small / round_trips / 2 * 1e6);

@@ -71,4 +71,25 @@ void close_ranks(const Net& net, const Connection& connection) {
   CHECK(net.finalize(connection.context) == Code::success);
 }
 
+Rank::Rank(const std::string& plugin, int channel, size_t bytes)
+    : net(plugin, Net::newest), connection(connect_ranks(net, channel)), out(bytes), in(bytes) {
+  const Pair& pair = connection.pair;
+  REQUIRE(net.add(pair.sender, out.data(), bytes, &out_memory) == Code::success);
+  REQUIRE(net.add(pair.receiver, in.data(), bytes, &in_memory) == Code::success);
+}
+
+Rank::~Rank() {
+  CHECK(net.remove(connection.pair.sender, out_memory) == Code::success);
+  CHECK(net.remove(connection.pair.receiver, in_memory) == Code::success);
+  close_ranks(net, connection);
+}
+
+void* Rank::send(size_t bytes, size_t at) {
+  return test::send(net, connection.pair.sender, out.data() + at, bytes, 1, out_memory);
+}
+
+void* Rank::receive(size_t bytes, size_t at) {
+  return test::receive(net, connection.pair.receiver, in.data() + at, bytes, 1, in_memory);
+}
+
 }  // namespace urma::test

@@ -38,4 +38,25 @@ struct Connection {
 Connection connect_ranks(const Net& net, int channel);
 void close_ranks(const Net& net, const Connection& connection);
 
+// A rank that is connected to its peer, with memory to send from and memory to receive into. Ends
+// the program if a call fails.
+class Rank {
+ public:
+  // `channel` is the socket to the peer.
+  Rank(const std::string& plugin, int channel, size_t bytes);
+  Rank(const Rank&) = delete;
+  ~Rank();
+
+  // These start to send and to receive up to `bytes` bytes at this offset of the memory.
+  void* send(size_t bytes, size_t at = 0);
+  void* receive(size_t bytes, size_t at = 0);
+
+  Net net;
+  Connection connection;
+  std::vector<std::byte> out;
+  std::vector<std::byte> in;
+  void* out_memory = nullptr;
+  void* in_memory = nullptr;
+};
+
 }  // namespace urma::test

@@ -22,42 +22,15 @@ constexpr int kills = 6;  // on each device
 // URMA_NCCL_TIMEOUT is 1 s by default. Busy machines need more than that until they notice.
 constexpr auto bound = 5s;
 
-struct Rank {
-  Rank(const std::string& plugin, int channel)
-      : net(plugin, Net::newest), connection(connect_ranks(net, channel)), out(bytes), in(bytes) {
-    const Pair& pair = connection.pair;
-    REQUIRE(net.add(pair.sender, out.data(), bytes, &out_memory) == Code::success);
-    REQUIRE(net.add(pair.receiver, in.data(), bytes, &in_memory) == Code::success);
-  }
-  ~Rank() {
-    CHECK(net.remove(connection.pair.sender, out_memory) == Code::success);
-    CHECK(net.remove(connection.pair.receiver, in_memory) == Code::success);
-    close_ranks(net, connection);
-  }
-  void* send(size_t size) {
-    return test::send(net, connection.pair.sender, out.data(), size, 1, out_memory);
-  }
-  void* receive() {
-    return test::receive(net, connection.pair.receiver, in.data(), bytes, 1, in_memory);
-  }
-
-  static constexpr size_t bytes = chunk;
-  Net net;
-  Connection connection;
-  std::vector<std::byte> out, in;
-  void* out_memory = nullptr;
-  void* in_memory = nullptr;
-};
-
 size_t size_of(unsigned message) { return message * 977 % (chunk + 1); }
 
 // Both ranks send and receive at the same time.
 int exchange(const std::string& plugin, int channel, unsigned first) {
   {
-    Rank rank(plugin, channel);
+    Rank rank(plugin, channel, chunk);
     for (unsigned i = 0; i < messages; ++i) {
       fill(rank.out, first + i);
-      void* const receiving = rank.receive();
+      void* const receiving = rank.receive(chunk);
       void* const sending = rank.send(size_of(i));
       const Ended arrived = finish(rank.net, receiving);
       CHECK(arrived.done && arrived.bytes[0] == static_cast<int>(size_of(i)));
@@ -74,9 +47,9 @@ int exchange(const std::string& plugin, int channel, unsigned first) {
 
 // Echoes what arrives until it is killed, or answers no longer after 20 messages.
 int echo(const std::string& plugin, int channel) {
-  Rank rank(plugin, channel);
+  Rank rank(plugin, channel, chunk);
   for (unsigned i = 0;; ++i) {
-    const Ended arrived = finish(rank.net, rank.receive(), 60s);
+    const Ended arrived = finish(rank.net, rank.receive(chunk), 60s);
     REQUIRE(arrived.done);
     REQUIRE(finish(rank.net, rank.send(static_cast<size_t>(arrived.bytes[0]))).done);
   }
@@ -108,9 +81,9 @@ Code send_until_failure(Rank& rank, Clock::time_point until) {
 void survives_a_killed_peer(const std::string& plugin, Moment moment) {
   Peer peer("echo", plugin);
   {
-    Rank rank(plugin, peer.channel());
+    Rank rank(plugin, peer.channel(), chunk);
     for (int i = 0; i < 20; ++i) {
-      void* const receiving = rank.receive();
+      void* const receiving = rank.receive(chunk);
       void* const sending = rank.send(chunk);
       CHECK(finish(rank.net, receiving).done && finish(rank.net, sending).done);
     }
@@ -118,7 +91,7 @@ void survives_a_killed_peer(const std::string& plugin, Moment moment) {
     void* receiving[3] = {};
     void* sending = nullptr;
     if (moment != Moment::while_sending) {
-      for (void*& one : receiving) one = rank.receive();
+      for (void*& one : receiving) one = rank.receive(chunk);
     }
     if (moment != Moment::while_receiving) sending = rank.send(chunk);
     peer.kill();
