@@ -24,6 +24,11 @@ Number get(std::span<const std::byte> from, size_t at) {
   return value;
 }
 
+// Returns how much text a message has behind a name of this length.
+constexpr size_t room_behind(size_t name_bytes) {
+  return most_message_bytes - note_header_bytes - name_bytes;
+}
+
 struct Part {
   uint64_t number;
   size_t total;
@@ -50,6 +55,9 @@ std::optional<Part> parse(std::span<const std::byte> message) {
   if (part.total > most_note_bytes || part.offset > part.total) return std::nullopt;
   if (part.text.size() > part.total - part.offset) return std::nullopt;
   if (part.text.empty() && part.total != 0) return std::nullopt;  // it would never end
+  const size_t room = room_behind(name_bytes);
+  const bool last = part.offset + part.text.size() == part.total;
+  if (part.offset % room != 0 || (!last && part.text.size() != room)) return std::nullopt;
   return part;
 }
 
@@ -63,7 +71,7 @@ bool overlaps(const std::vector<std::pair<size_t, size_t>>& parts, size_t offset
 
 std::vector<std::vector<std::byte>> messages_of(std::string_view from, std::string_view text,
                                                 uint64_t number) {
-  const size_t room = most_message_bytes - note_header_bytes - from.size();
+  const size_t room = room_behind(from.size());
   std::vector<std::vector<std::byte>> out;
   size_t offset = 0;
   do {
@@ -91,12 +99,13 @@ std::optional<Note> NoteAssembly::take(uint64_t sender, std::span<const std::byt
   }
   auto at = begun_.find({sender, part->number});
   if (at == begun_.end()) {
-    if (part->total > most_note_bytes - begun_bytes_) return ++dropped_, std::nullopt;
+    size_t& all = begun_bytes_[sender];
+    if (part->total > most_begun_bytes - all) return ++dropped_, std::nullopt;
     Begun begun{.note = {std::string(part->name), std::string(part->total, '\0')},
                 .parts = {},
                 .missing = part->total};
     at = begun_.emplace(Key{sender, part->number}, std::move(begun)).first;
-    begun_bytes_ += part->total;
+    all += part->total;
   }
   Begun& begun = at->second;
   if (begun.note.text.size() != part->total || begun.note.from != part->name ||
@@ -108,17 +117,16 @@ std::optional<Note> NoteAssembly::take(uint64_t sender, std::span<const std::byt
   begun.missing -= part->text.size();
   if (begun.missing != 0) return std::nullopt;
   Note whole = std::move(begun.note);
-  begun_bytes_ -= whole.text.size();
   begun_.erase(at);
+  const auto all = begun_bytes_.find(sender);
+  all->second -= whole.text.size();
+  if (all->second == 0) begun_bytes_.erase(all);
   return whole;
 }
 
 void NoteAssembly::forget(uint64_t sender) {
-  std::erase_if(begun_, [&](const auto& entry) {
-    if (entry.first.first != sender) return false;
-    begun_bytes_ -= entry.second.note.text.size();
-    return true;
-  });
+  std::erase_if(begun_, [&](const auto& entry) { return entry.first.first == sender; });
+  begun_bytes_.erase(sender);
 }
 
 }  // namespace urma::nixl

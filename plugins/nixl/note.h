@@ -20,11 +20,13 @@ namespace urma::nixl {
 //          8..15  number of the note    16..19 length of the text     20..23 offset of this part
 //         24..    the name, N bytes; then the part of the text
 //
-// Numbers are little-endian. Parts of one note may arrive in any order.
+// Numbers are little-endian. Parts of one note may arrive in any order. Each but the last one fills
+// a message, so that a process cannot make a note of many small parts.
 inline constexpr size_t note_header_bytes = 24;
 inline constexpr size_t most_message_bytes = 8192;
 inline constexpr size_t most_name_bytes = 1024;
 inline constexpr size_t most_note_bytes = size_t{64} << 20;
+inline constexpr size_t most_begun_bytes = 4 * most_note_bytes;  // of one process
 
 // Returns the messages of a note. The caller keeps to most_name_bytes and most_note_bytes.
 std::vector<std::vector<std::byte>> messages_of(std::string_view from, std::string_view text,
@@ -54,7 +56,7 @@ class NoteAssembly {
   using Key = std::pair<uint64_t, uint64_t>;  // the process and its number of the note
 
   std::map<Key, Begun> begun_;
-  size_t begun_bytes_ = 0;
+  std::map<uint64_t, size_t> begun_bytes_;  // of each process that has begun any
   uint64_t dropped_ = 0;
 };
 

@@ -62,13 +62,43 @@ TEST_CASE("bytes that belong to no note are dropped") {
   }
   CHECK(assembly.dropped() > 10'000);
   CHECK(whole > 0);
-  // Senders that end leave nothing, so a long note has room again.
-  for (uint64_t sender = 0; sender < 5; ++sender) assembly.forget(sender);
-  size_t notes = 0;
-  for (const auto& one : messages_of("b", std::string(most_note_bytes, 'y'), 2)) {
-    if (assembly.take(9, one)) ++notes;
+}
+
+TEST_CASE("a part of a note that is neither full nor the last one is dropped") {
+  NoteAssembly assembly;
+  auto messages = messages_of("agent", std::string(20'000, 'x'), 1);
+  REQUIRE(messages.size() == 3);
+  messages[0].resize(messages[0].size() - 1);
+  CHECK_FALSE(assembly.take(1, messages[0]));
+  messages[1][note_header_bytes - 4] ^= std::byte{1};  // its offset
+  CHECK_FALSE(assembly.take(1, messages[1]));
+  CHECK(assembly.dropped() == 2);
+  CHECK_FALSE(assembly.take(1, messages[2]));
+  CHECK(assembly.dropped() == 2);
+}
+
+TEST_CASE("long notes of several processes are put together at the same time") {
+  NoteAssembly assembly;
+  const std::string text(most_note_bytes, 'y');
+  constexpr size_t most = most_begun_bytes / most_note_bytes;
+  const auto last_part = [&](uint64_t note) { return messages_of("b", text, note).back(); };
+  // Each process begins as many as it may, and one that is too many.
+  for (uint64_t sender = 0; sender < 2; ++sender) {
+    for (uint64_t note = 0; note < most; ++note)
+      CHECK_FALSE(assembly.take(sender, last_part(note)));
+    CHECK(assembly.dropped() == sender);
+    CHECK_FALSE(assembly.take(sender, last_part(most)));
+    CHECK(assembly.dropped() == sender + 1);
   }
+  // One that has ended leaves nothing, so its notes have room again.
+  assembly.forget(0);
+  const auto messages = messages_of("b", text, 7);
+  size_t notes = 0;
+  for (const auto& one : messages) notes += assembly.take(0, one) ? 1 : 0;
   CHECK(notes == 1);
+  // A note that is complete has left its room to others, too.
+  for (uint64_t note = 0; note < most; ++note) CHECK_FALSE(assembly.take(0, last_part(note)));
+  CHECK(assembly.dropped() == 2);
 }
 
 TEST_CASE("pieces that continue each other become one, and long ones several") {
