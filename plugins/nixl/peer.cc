@@ -30,6 +30,7 @@ nixl_status_t Peer::post(Transfer& transfer, std::vector<std::vector<std::byte>>
 nixl_status_t Peer::check(const Transfer& transfer) {
   const std::scoped_lock lock(mutex_);
   if (transfer.status() == NIXL_IN_PROG) run();
+  if (transfer.status() == NIXL_IN_PROG && device_is_gone_) return status_of(broken_);
   return transfer.status();
 }
 
@@ -66,7 +67,7 @@ void Peer::progress() {
 
 void Peer::close() {
   const std::scoped_lock lock(mutex_);
-  broken_ = Status::closed;
+  broken_ = Status::flushed;  // for transfers that were made before the agent started again
   (void)jetty_.flush();
   collect();
   post_waiting();
@@ -88,6 +89,7 @@ void Peer::collect() {
     for (const Completion& one : std::span(ended).first(count)) {
       if (one.status == Status::closed || one.status == Status::forked) {
         broken_ = one.status;
+        device_is_gone_ = true;
         return;
       }
       end_one(transfer_of(one.tag), one.status);
@@ -108,7 +110,9 @@ void Peer::post_waiting() {
     Transfer& transfer = *waiting_.front();
     if (broken_ != Status::ok) transfer.fail(broken_);
     if (transfer.postable() > 0 && !post_some(transfer)) return;
-    if (transfer.postable() == 0) waiting_.pop_front();
+    if (transfer.postable() > 0) continue;
+    waiting_.pop_front();
+    if (!transfer.active()) kept_.erase(&transfer);
   }
 }
 

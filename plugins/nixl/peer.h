@@ -26,6 +26,8 @@ class Peer {
 
   // Begins a transfer of this peer, which must not be active, and returns its status.
   nixl_status_t post(Transfer& transfer, std::vector<std::vector<std::byte>> messages);
+  // Returns the status of a transfer, which may end with this call. Without its device it never
+  // ends, and fails.
   nixl_status_t check(const Transfer& transfer);
   // Keeps a transfer until its works have ended. Those that were not posted never are.
   void release(std::unique_ptr<Transfer> transfer);
@@ -52,7 +54,8 @@ class Peer {
   std::deque<Transfer*> waiting_;
   std::unordered_map<Transfer*, std::unique_ptr<Transfer>> kept_;
   std::vector<Work> works_;
-  Status broken_ = Status::ok;  // why no work can be posted
+  Status broken_ = Status::ok;   // why no work can be posted
+  bool device_is_gone_ = false;  // closed, or of the parent process: its works never end
 };
 
 }  // namespace urma::nixl

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plays NIXL's agent: loads the plugin, and calls it as NIXL 1.4 does.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -332,6 +335,52 @@ TEST_CASE("an agent ends and starts again under its name") {
       CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
       a.engine().releaseReqH(handle);
     }
+  });
+}
+
+TEST_CASE("requests to an agent whose metadata were loaded again are to be prepared again") {
+  on_each([](const std::string& device) {
+    Agent a("a", device);
+    auto b = std::make_unique<Agent>("b", device);
+    a.load(*b);
+    nixlBackendReqH* const old = a.prepare(NIXL_WRITE, {{0, 0, 300'000}});
+    REQUIRE(a.finish(old, a.post(old)) == NIXL_SUCCESS);
+    b = std::make_unique<Agent>("b", device);
+    a.load(*b);
+    CHECK(a.finish(old, a.post(old)) == NIXL_ERR_REMOTE_DISCONNECT);
+    CHECK(a.engine().releaseReqH(old) == NIXL_SUCCESS);
+    CHECK(a.run(NIXL_WRITE, {{0, 0, 300'000}}) == NIXL_SUCCESS);
+  });
+}
+
+TEST_CASE("a child of a fork has no agent, and its requests end") {
+  on_each([](const std::string& device) {
+    Agent a("a", device);
+    Agent b("b", device);
+    a.load(b);
+    nixlBackendReqH* const prepared = a.prepare(NIXL_WRITE, {{0, 0, 300'000}});
+    nixlBackendReqH* const posted = a.prepare(NIXL_WRITE, {{0, 0, 300'000}, {1, 600'000, 9}});
+    const nixl_status_t status = a.post(posted);
+    const pid_t child = fork();
+    if (child == 0) {
+      // No check may throw here: the child must not run the rest of this program.
+      nixl_status_t ended = a.engine().checkXfer(posted);
+      const bool posted_ended = ended == (status == NIXL_IN_PROG ? NIXL_ERR_BACKEND : status);
+      ended = a.post(prepared);
+      if (ended == NIXL_IN_PROG) ended = a.engine().checkXfer(prepared);
+      const std::string text = "from the child";
+      const bool told = a.engine().genNotif("b", text) == NIXL_SUCCESS;
+      _exit((posted_ended ? 0 : 1) | (ended == NIXL_ERR_BACKEND ? 0 : 2) | (told ? 4 : 0));
+    }
+    int code = 0;
+    REQUIRE(waitpid(child, &code, 0) == child);
+    REQUIRE(WIFEXITED(code));
+    CHECK(WEXITSTATUS(code) == 0);
+    // The parent's requests are as before.
+    CHECK(a.finish(posted, status) == NIXL_SUCCESS);
+    CHECK(a.finish(prepared, a.post(prepared)) == NIXL_SUCCESS);
+    CHECK(a.engine().releaseReqH(posted) == NIXL_SUCCESS);
+    CHECK(a.engine().releaseReqH(prepared) == NIXL_SUCCESS);
   });
 }
 
