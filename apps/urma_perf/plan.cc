@@ -62,7 +62,7 @@ class PlanReader {
   std::vector<Block> blocks() {
     if (lines_.empty()) {
       usage(
-          fmt::format("--plan {}: the file has no blocks. Fix: write a line \"1179648 298\" (BYTES "
+          fmt::format("--plan {}: the file has no blocks. Fix: write a line \"64K 298\" (BYTES "
                       "COUNT), or lines of TARGET SOURCE BYTES",
                       name_));
     }
