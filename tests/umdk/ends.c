@@ -26,9 +26,16 @@ const char* __tsan_default_suppressions(void) {
 }
 #endif
 
+static pid_t owner;  // children of this process leave the window alone
+static void remove_window(void) {
+  if (getpid() == owner) unlink(window);
+}
+
 void name_devices(void) {
   char text[256];
+  owner = getpid();
   snprintf(window, sizeof window, "/dev/shm/umdk-test-%d", (int)getpid());
+  REQUIRE(atexit(remove_window) == 0);  // also if a REQUIRE ends the program
   snprintf(text, sizeof text, "window=cxl:%s?size=64M;network=udp:127.0.0.1:0", window);
   setenv("URMA_DEVICES", text, 1);
   REQUIRE(urma_init(NULL) == URMA_SUCCESS);
@@ -36,7 +43,7 @@ void name_devices(void) {
 
 void remove_devices(void) {
   CHECK(urma_uninit() == URMA_SUCCESS);
-  unlink(window);
+  remove_window();
 }
 
 struct end make_end(const char* device, urma_transport_mode_t mode) {
@@ -135,16 +142,16 @@ void end_ends(struct ends* ends) {
   end_end(&ends->b);
 }
 
-static double seconds(void) {
+double now_ms(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+  return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
 }
 
 int collect(urma_jfc_t* jfc, urma_cr_t* records, int count) {
-  const double until = seconds() + 10;
+  const double until = now_ms() + 10000;
   int have = 0;
-  while (have < count && seconds() < until) {
+  while (have < count && now_ms() < until) {
     const int more = urma_poll_jfc(jfc, count - have, records + have);
     if (more < 0) break;
     have += more;

@@ -45,6 +45,8 @@ void end_end(struct end* end);
 struct ends make_ends(const char* device, urma_transport_mode_t mode);
 void end_ends(struct ends* ends);
 
+double now_ms(void);
+
 // Polls until there are `count` records, for up to 10 s. Returns how many there are.
 int collect(urma_jfc_t* jfc, urma_cr_t* records, int count);
 // Posts one work, and returns its record.

@@ -2,19 +2,13 @@
 // Works that fail at the target, and what both sides see.
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/umdk/check.h"
 #include "tests/umdk/ends.h"
+#include "tests/umdk/exchanges.h"
 
 enum { short_timeout = 1, bound_ms = 4000 };  // 1 s
-
-static double now_ms(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
-}
 
 static urma_jfs_t* make_jfs(struct end* end, uint8_t rnr_retry, uint8_t err_timeout) {
   urma_jfs_cfg_t cfg = {.depth = 8,
@@ -27,8 +21,6 @@ static urma_jfs_t* make_jfs(struct end* end, uint8_t rnr_retry, uint8_t err_time
   REQUIRE(jfs != NULL);
   return jfs;
 }
-
-static const urma_jfs_wr_flag_t signalled = {.bs = {.complete_enable = 1}};
 
 static urma_cr_status_t write_within(struct end* end, urma_target_seg_t* seg, uint64_t address,
                                      uint32_t bytes, uint8_t err_timeout) {

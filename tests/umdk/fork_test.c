@@ -26,11 +26,20 @@ static void check_works(struct ends* ends) {
   CHECK(run(&ends->a, &wr).status == URMA_CR_SUCCESS);
 }
 
-// Returns the exit code of a child, or -1 if a signal ended it.
-static int end_of(pid_t child) {
+typedef void check_function(struct ends* ends, const char* device);
+
+// Returns whether all is as it should be in a child that runs this check with its parent's ends.
+static bool holds_in_a_child(check_function* check, struct ends* ends, const char* device) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(seconds_to_end);
+    failures = 0;
+    check(ends, device);
+    _exit(failures != 0);
+  }
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 static void posts_fail(struct ends* ends) {
@@ -67,25 +76,28 @@ static void objects_stay(struct ends* ends) {
   CHECK(urma_delete_context(ends->a.ctx) == URMA_FAIL);
 }
 
+static void all_calls_fail(struct ends* ends, const char* device) {
+  (void)device;
+  urma_log_set_level(URMA_VLOG_LEVEL_CRIT);
+  posts_fail(ends);
+  waits_fail(ends);
+  objects_stay(ends);
+}
+
+static void own_ends_work(struct ends* ends, const char* device) {
+  (void)ends;
+  struct ends own = make_ends(device, URMA_TM_RM);
+  check_works(&own);
+  end_ends(&own);
+}
+
 static void child_is_told(const char* device) {
   struct ends ends = make_ends(device, URMA_TM_RM);
   check_works(&ends);
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(seconds_to_end);
-    failures = 0;
-    urma_log_set_level(URMA_VLOG_LEVEL_CRIT);
-    posts_fail(&ends);
-    waits_fail(&ends);
-    objects_stay(&ends);
+  CHECK(holds_in_a_child(all_calls_fail, &ends, device));
 #if !defined(__SANITIZE_THREAD__)  // it starts no thread after a fork
-    struct ends own = make_ends(device, URMA_TM_RM);
-    check_works(&own);
-    end_ends(&own);
+  CHECK(holds_in_a_child(own_ends_work, &ends, device));
 #endif
-    _exit(failures);
-  }
-  CHECK(end_of(child) == 0);
   check_works(&ends);
   end_ends(&ends);
 }
@@ -101,35 +113,6 @@ static void* poll_all_the_time(void* given) {
   return NULL;
 }
 
-static void child_waits_for_no_lock(const char* device) {
-  struct ends ends = make_ends(device, URMA_TM_RM);
-  pthread_t poller;
-  atomic_store(&ended, false);
-  REQUIRE(pthread_create(&poller, NULL, poll_all_the_time, &ends) == 0);
-  for (int i = 0; i < 20; ++i) {
-    usleep(1000);
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(seconds_to_end);
-      failures = 0;
-      urma_log_set_level(URMA_VLOG_LEVEL_CRIT);
-      posts_fail(&ends);
-      waits_fail(&ends);
-      objects_stay(&ends);
-      _exit(failures);
-    }
-    const int end = end_of(child);
-    CHECK(end == 0);
-    if (end != 0) break;
-  }
-  atomic_store(&ended, true);
-  pthread_join(poller, NULL);
-  check_works(&ends);
-  end_ends(&ends);
-}
-
-// ---- a thread of the parent makes objects while another one calls fork()
-
 static void* make_all_the_time(void* given) {
   struct ends* const ends = given;
   while (!atomic_load(&ended)) {
@@ -139,28 +122,22 @@ static void* make_all_the_time(void* given) {
   return NULL;
 }
 
-static void child_makes_objects(const char* device) {
+// Makes children, one after the other, beside a thread that is busy.
+static void children_wait_for_no_lock(const char* device, void* (*busy)(void*),
+                                      check_function* check) {
   struct ends ends = make_ends(device, URMA_TM_RM);
-  pthread_t maker;
+  pthread_t thread;
+  bool holds = true;
   atomic_store(&ended, false);
-  REQUIRE(pthread_create(&maker, NULL, make_all_the_time, &ends) == 0);
-  for (int i = 0; i < 20; ++i) {
+  REQUIRE(pthread_create(&thread, NULL, busy, &ends) == 0);
+  for (int i = 0; holds && i < 20; ++i) {
     usleep(1000);
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(seconds_to_end);
-      failures = 0;
-      struct ends own = make_ends(device, URMA_TM_RM);
-      check_works(&own);
-      end_ends(&own);
-      _exit(failures);
-    }
-    const int end = end_of(child);
-    CHECK(end == 0);
-    if (end != 0) break;
+    holds = holds_in_a_child(check, &ends, device);
+    CHECK(holds);
   }
   atomic_store(&ended, true);
-  pthread_join(maker, NULL);
+  pthread_join(thread, NULL);
+  check_works(&ends);
   end_ends(&ends);
 }
 
@@ -168,9 +145,9 @@ int main(void) {
   name_devices();
   for (int i = 0; i < device_count; ++i) {
     child_is_told(devices[i]);
-    child_waits_for_no_lock(devices[i]);
+    children_wait_for_no_lock(devices[i], poll_all_the_time, all_calls_fail);
 #if !defined(__SANITIZE_THREAD__)  // it starts no thread after a fork
-    child_makes_objects(devices[i]);
+    children_wait_for_no_lock(devices[i], make_all_the_time, own_ends_work);
 #endif
   }
   remove_devices();

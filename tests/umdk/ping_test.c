@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/umdk/check.h"
@@ -261,12 +260,20 @@ static void the_thread_takes_no_signals_but_its_faults(const char* device) {
   CHECK(urma_delete_context(ctx) == URMA_SUCCESS);
 }
 
+static char names[] = "/tmp/umdk-ping-XXXXXX";  // the directory of published names
+
+static void remove_names(void) {
+  char command[64];
+  snprintf(command, sizeof command, "rm -r %s", names);
+  CHECK(system(command) == 0);
+}
+
 int main(void) {
   // No other program has these names, nor this address of the loopback.
-  char names[] = "/tmp/umdk-ping-XXXXXX";
   char network[64];
   const int pid = (int)getpid();
   REQUIRE(mkdtemp(names) != NULL);
+  REQUIRE(atexit(remove_names) == 0);  // also if a REQUIRE ends the program
   setenv("XDG_RUNTIME_DIR", names, 1);
   snprintf(network, sizeof network, "udp:127.%d.%d.%d:0", 64 + (pid >> 14) % 128, (pid >> 7) % 128,
            1 + pid % 128);
@@ -282,8 +289,5 @@ int main(void) {
     a_program_has_a_jetty_5_of_its_own(where[i]);
   }
   remove_devices();
-  char command[64];
-  snprintf(command, sizeof command, "rm -r %s", names);
-  CHECK(system(command) == 0);
-  return failures;
+  return failures != 0;
 }
