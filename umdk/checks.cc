@@ -2,6 +2,7 @@
 #include "umdk/checks.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "umdk/device_list.h"
@@ -15,6 +16,8 @@
 
 namespace urma::umdk {
 namespace {
+
+constexpr uint64_t most_timer = 31;  // the largest exponent of a time
 
 const urma_device_cap_t& cap() { return attributes().dev_cap; }
 
@@ -41,9 +44,11 @@ bool is_of(const Object* object, const Context& context) {
 }
 
 // C++ does not define what reading an enumeration means that a C program set to another number.
-int number_of(const urma_transport_mode_t& mode) {
-  int number = 0;
-  std::memcpy(&number, &mode, sizeof number);
+template <class Enumeration>
+uint32_t number_of(const Enumeration& value) {
+  uint32_t number = 0;
+  static_assert(sizeof number == sizeof value);
+  std::memcpy(&number, &value, sizeof number);
   return number;
 }
 
@@ -58,34 +63,27 @@ urma_status_t check_active(const char* call, urma_jfc_t* given, const Context& c
 }  // namespace
 
 urma_status_t settle_order(const char* call, const urma_transport_mode_t& given, uint32_t& order) {
-  const int mode = number_of(given);
-  const bool fits =
-      order == URMA_DEF_ORDER || (mode == URMA_TM_RC && (order == URMA_OT || order == URMA_OL)) ||
-      (mode == URMA_TM_RC && order == URMA_NO) || (mode == URMA_TM_RM && order == URMA_OI) ||
-      (mode == URMA_TM_UM && order == URMA_NO);
-  if (!fits && (mode == URMA_TM_RM || mode == URMA_TM_RC || mode == URMA_TM_UM)) {
-    return refuse(URMA_EINVAL, call,
-                  "the order_type %u does not exist in this trans_mode. Fix: leave it at 0", order);
-  }
-  return settle_target_order(call, given, order);
+  if (const auto status = settle_target_order(call, given, order)) return status;
+  const uint32_t mode = number_of(given);
+  const bool fits = mode == URMA_TM_RM   ? order == URMA_OI
+                    : mode == URMA_TM_RC ? order != URMA_OI
+                                         : order == URMA_NO;
+  if (fits) return URMA_SUCCESS;
+  return refuse(URMA_EINVAL, call,
+                "the order_type %u does not exist in this trans_mode. Fix: leave it at 0", order);
 }
 
 urma_status_t settle_target_order(const char* call, const urma_transport_mode_t& given,
                                   uint32_t& order) {
-  const int mode = number_of(given);
-  switch (mode) {
-    case URMA_TM_RM:
-      if (order == URMA_DEF_ORDER) order = URMA_OI;
-      return URMA_SUCCESS;
-    case URMA_TM_RC:
-      if (order == URMA_DEF_ORDER) order = URMA_OL;
-      return URMA_SUCCESS;
-    case URMA_TM_UM:
-      if (order == URMA_DEF_ORDER) order = URMA_NO;
-      return URMA_SUCCESS;
+  const uint32_t mode = number_of(given);
+  if (mode != URMA_TM_RM && mode != URMA_TM_RC && mode != URMA_TM_UM) {
+    return refuse(URMA_EINVAL, call,
+                  "trans_mode is %u. Fix: choose URMA_TM_RM, URMA_TM_RC or URMA_TM_UM", mode);
   }
-  return refuse(URMA_EINVAL, call,
-                "trans_mode is %d. Fix: choose URMA_TM_RM, URMA_TM_RC or URMA_TM_UM", mode);
+  if (order == URMA_DEF_ORDER) {
+    order = mode == URMA_TM_RM ? URMA_OI : mode == URMA_TM_RC ? URMA_OL : URMA_NO;
+  }
+  return check_range(call, "order_type", order, URMA_DEF_ORDER, URMA_NO);
 }
 
 urma_status_t check_policy(const char* call, uint32_t policy) {
@@ -95,19 +93,25 @@ urma_status_t check_policy(const char* call, uint32_t policy) {
                 "URMA_TOKEN_PLAIN_TEXT");
 }
 
+urma_status_t check_advice(const char* call, const urma_transport_mode_t& here,
+                           const urma_transport_mode_t& there) {
+  if (here == URMA_TM_RM && there == URMA_TM_RM) return URMA_SUCCESS;
+  return refuse(URMA_EINVAL, call,
+                "only connections of URMA_TM_RM are advised. Fix: none is needed");
+}
+
 urma_status_t check_records(const char* call, int count, uint32_t depth) {
   return check_range(call, "cr_cnt", static_cast<uint64_t>(std::max(count, 0)), 1, depth);
 }
 
 urma_status_t check(const char* call, const urma_jfs_cfg_t& cfg, const Context& context) {
   constexpr uint64_t most_retries = 7;
-  constexpr uint64_t most_timeout = 31;
   return first(
       check_active(call, cfg.jfc, context),
       check_range(call, "depth", cfg.depth, 1, cap().max_jfs_depth),
       check_range(call, "priority", cfg.priority, 0, URMA_MAX_PRIORITY),
       check_range(call, "rnr_retry", cfg.rnr_retry, 0, most_retries),
-      check_range(call, "err_timeout", cfg.err_timeout, 0, most_timeout),
+      check_range(call, "err_timeout", cfg.err_timeout, 0, most_timer),
       check_range(call, "max_inline_data", cfg.max_inline_data, 0, cap().max_jfs_inline_len),
       check_range(call, "max_sge", cfg.max_sge, 0, cap().max_jfs_sge),
       check_range(call, "max_rsge", cfg.max_rsge, 0, cap().max_jfs_rsge));
@@ -116,6 +120,7 @@ urma_status_t check(const char* call, const urma_jfs_cfg_t& cfg, const Context& 
 urma_status_t check(const char* call, const urma_jfr_cfg_t& cfg, const Context& context) {
   return first(check_policy(call, cfg.flag.bs.token_policy), check_active(call, cfg.jfc, context),
                check_range(call, "depth", cfg.depth, 1, cap().max_jfr_depth),
+               check_range(call, "min_rnr_timer", cfg.min_rnr_timer, 0, most_timer),
                check_range(call, "max_sge", cfg.max_sge, 0, cap().max_jfr_sge));
 }
 
@@ -189,7 +194,14 @@ urma_status_t check(const char* call, const urma_jetty_grp_cfg_t& cfg) {
 }
 
 urma_status_t check(const char* call, const urma_seg_cfg_t& cfg, const Context& context) {
+  constexpr uint32_t known =
+      URMA_ACCESS_LOCAL_ONLY | URMA_ACCESS_READ | URMA_ACCESS_WRITE | URMA_ACCESS_ATOMIC;
   const uint32_t access = cfg.flag.bs.access;
+  if ((access & ~known) != 0) {
+    return refuse(URMA_EINVAL, call,
+                  "access is 0x%x, which has unknown bits. Fix: choose URMA_ACCESS_ constants",
+                  access);
+  }
   const bool reads = (access & URMA_ACCESS_READ) != 0;
   const bool writes = (access & URMA_ACCESS_WRITE) != 0;
   const bool changes = (access & URMA_ACCESS_ATOMIC) != 0;
@@ -215,6 +227,80 @@ urma_status_t check(const char* call, const urma_seg_cfg_t& cfg, const Context& 
                   "Fix: let peers use the addresses of the owner");
   }
   return check_policy(call, cfg.flag.bs.token_policy);
+}
+
+urma_status_t check(const char* call, const urma_rjetty_t& described) {
+  const uint32_t type = number_of(described.type);
+  if (type != URMA_JETTY && type != URMA_JETTY_GROUP) {
+    return refuse(URMA_EINVAL, call,
+                  "type is %u. Fix: choose URMA_JETTY, or call urma_import_jfr for a JFR", type);
+  }
+  if (type == URMA_JETTY_GROUP && number_of(described.trans_mode) != URMA_TM_RM) {
+    return refuse(URMA_EINVAL, call,
+                  "only Jetties of URMA_TM_RM reach groups. Fix: choose that mode");
+  }
+  const uint32_t channel = number_of(described.tp_type);
+  const bool datagrams = number_of(described.trans_mode) == URMA_TM_UM;
+  if (channel == URMA_CTP || channel == (datagrams ? URMA_UTP : URMA_RTP)) return URMA_SUCCESS;
+  return refuse(URMA_EINVAL, call,
+                "the tp_type %u does not exist in this trans_mode. Fix: URMA_UTP is for "
+                "URMA_TM_UM, URMA_RTP for the others, URMA_CTP for all",
+                channel);
+}
+
+urma_status_t check(const char* call, const urma_rjfr_t& described) {
+  return check_range(call, "tp_type", number_of(described.tp_type), URMA_RTP, URMA_UTP);
+}
+
+namespace {
+
+urma_status_t check_mask(const char* call, uint32_t mask, uint32_t known) {
+  if (mask != 0 && (mask & ~known) == 0) return URMA_SUCCESS;
+  return refuse(URMA_EINVAL, call,
+                "mask is 0x%x, which names no attribute, or unknown ones. Fix: choose bits of 0x%x",
+                mask, known);
+}
+
+// `ready` and `error` are the numbers of these states.
+urma_status_t check_state(const char* call, uint32_t state, uint32_t ready, uint32_t error) {
+  if (state == ready || state == error) return URMA_SUCCESS;
+  return refuse(URMA_EINVAL, call, "the state %u cannot be set. Fix: choose ERROR or READY", state);
+}
+
+urma_status_t check_threshold(const char* call, uint32_t threshold, const urma_jfr_cfg_t& cfg) {
+  constexpr uint32_t least = 64;  // UMDK's driver makes no shorter JFR
+  const uint32_t receives = std::max(std::bit_ceil(cfg.depth), least);
+  return check_range(call, "rx_threshold", threshold, 0, receives);
+}
+
+}  // namespace
+
+urma_status_t check(const char* call, const urma_jfc_attr_t& attr) {
+  return check_mask(call, attr.mask, JFC_MODERATE_COUNT | JFC_MODERATE_PERIOD);
+}
+
+urma_status_t check(const char* call, const urma_jfs_attr_t& attr) {
+  if (const auto status = check_mask(call, attr.mask, JFS_STATE)) return status;
+  return check_state(call, number_of(attr.state), URMA_JETTY_STATE_READY, URMA_JETTY_STATE_ERROR);
+}
+
+urma_status_t check(const char* call, const urma_jfr_attr_t& attr, const urma_jfr_cfg_t& cfg) {
+  if (const auto status = check_mask(call, attr.mask, JFR_RX_THRESHOLD | JFR_STATE)) return status;
+  if ((attr.mask & JFR_RX_THRESHOLD) != 0) {
+    if (const auto status = check_threshold(call, attr.rx_threshold, cfg)) return status;
+  }
+  if ((attr.mask & JFR_STATE) == 0) return URMA_SUCCESS;
+  return check_state(call, number_of(attr.state), URMA_JFR_STATE_READY, URMA_JFR_STATE_ERROR);
+}
+
+urma_status_t check(const char* call, const urma_jetty_attr_t& attr, const urma_jfr_cfg_t& cfg) {
+  constexpr uint32_t known = JETTY_RX_THRESHOLD | JETTY_STATE;
+  if (const auto status = check_mask(call, attr.mask, known)) return status;
+  if ((attr.mask & JETTY_RX_THRESHOLD) != 0) {
+    if (const auto status = check_threshold(call, attr.rx_threshold, cfg)) return status;
+  }
+  if ((attr.mask & JETTY_STATE) == 0) return URMA_SUCCESS;
+  return check_state(call, number_of(attr.state), URMA_JETTY_STATE_READY, URMA_JETTY_STATE_ERROR);
 }
 
 }  // namespace urma::umdk

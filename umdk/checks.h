@@ -7,8 +7,8 @@ namespace urma::umdk {
 
 struct Context;
 
-// The rules of UMDK's core for configurations. Each function writes why it refuses one to the log,
-// and returns EINVAL then.
+// The rules of UMDK's core and driver for what a program gives to a call. A function that returns a
+// status writes why it refuses something to the log, and returns EINVAL then.
 
 // Checks the mode, which may be any number, and the order, and replaces URMA_DEF_ORDER by what it
 // means.
@@ -22,6 +22,19 @@ urma_status_t check(const char* call, const urma_jfc_cfg_t& cfg, const Context& 
 urma_status_t check(const char* call, const urma_jetty_cfg_t& cfg, const Context& context);
 urma_status_t check(const char* call, const urma_jetty_grp_cfg_t& cfg);
 urma_status_t check(const char* call, const urma_seg_cfg_t& cfg, const Context& context);
+// Checks what an owner told of its Jetty or JFR, except for what `settle_order` checks.
+urma_status_t check(const char* call, const urma_rjetty_t& described);
+urma_status_t check(const char* call, const urma_rjfr_t& described);
+
+// Checks that a mask names attributes, and only such as exist, and that a state is ERROR or READY.
+urma_status_t check(const char* call, const urma_jfc_attr_t& attr);
+urma_status_t check(const char* call, const urma_jfs_attr_t& attr);
+urma_status_t check(const char* call, const urma_jfr_attr_t& attr, const urma_jfr_cfg_t& cfg);
+urma_status_t check(const char* call, const urma_jetty_attr_t& attr, const urma_jfr_cfg_t& cfg);
+
+// Checks the modes of both ends of a connection that a call advises.
+urma_status_t check_advice(const char* call, const urma_transport_mode_t& here,
+                           const urma_transport_mode_t& there);
 // How an importer shows its token.
 urma_status_t check_policy(const char* call, uint32_t policy);
 // How many records a call asks for, of a queue of so many works.

@@ -61,19 +61,9 @@ urma_target_jetty_t* import(const char* call, urma_context_t* ctx, urma_rjetty_t
       return null(refuse_null(call, "token_value"));
     }
     if (const auto s = check_policy(call, rjetty->flag.bs.token_policy)) return null(s);
-    if (rjetty->type == URMA_JETTY_GROUP && rjetty->trans_mode != URMA_TM_RM) {
-      return null(refuse(URMA_EINVAL, call,
-                         "only Jetties of URMA_TM_RM reach groups. Fix: choose that mode"));
-    }
+    if (const auto s = check(call, *rjetty)) return null(s);
     uint32_t order = rjetty->flag.bs.order_type;
     if (const auto s = settle_order(call, rjetty->trans_mode, order)) return null(s);
-    const bool datagrams = rjetty->trans_mode == URMA_TM_UM;
-    if ((rjetty->tp_type == URMA_UTP && !datagrams) || (rjetty->tp_type == URMA_RTP && datagrams)) {
-      return null(refuse(URMA_EINVAL, call,
-                         "the tp_type %d does not exist in this trans_mode. Fix: URMA_UTP is for "
-                         "URMA_TM_UM, URMA_RTP for the others, URMA_CTP for all",
-                         static_cast<int>(rjetty->tp_type)));
-    }
     rjetty->flag.bs.order_type = order & 0xff;
     urma_target_jetty_t described{};
     described.id = rjetty->jetty_id;
@@ -141,9 +131,9 @@ urma_status_t urma_modify_jetty(urma_jetty_t* jetty, urma_jetty_attr_t* attr) {
   if (attr == nullptr) return refuse_null(__func__, "attr");
   return with<Jetty>(__func__, "jetty", jetty, [&](Jetty& object) {
     if (!object.active()) return wrong_state("urma_modify_jetty", false);
-    if ((attr->mask & JETTY_RX_THRESHOLD) != 0) {
-      find<Jfr>(object.jetty_cfg.shared.jfr)->warn_below(attr->rx_threshold);
-    }
+    Jfr& receives = *find<Jfr>(object.jetty_cfg.shared.jfr);
+    if (const auto s = check("urma_modify_jetty", *attr, receives.jfr_cfg)) return s;
+    if ((attr->mask & JETTY_RX_THRESHOLD) != 0) receives.warn_below(attr->rx_threshold);
     return (attr->mask & JETTY_STATE) == 0
                ? URMA_SUCCESS
                : object.sender->change("urma_modify_jetty", attr->state);
@@ -187,14 +177,17 @@ urma_status_t urma_unimport_jetty(urma_target_jetty_t* tjetty) {
 }
 
 urma_status_t urma_advise_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty) {
+  const Jetty* const from = find<Jetty>(jetty);
+  const Target* const to = find<Target>(tjetty);
+  if (from == nullptr || to == nullptr) return refuse_null(__func__, "jetty or tjetty");
+  return check_advice(__func__, from->jetty_cfg.jfs_cfg.trans_mode, to->trans_mode);
+}
+
+urma_status_t urma_unadvise_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty) {
   if (find<Jetty>(jetty) == nullptr || find<Target>(tjetty) == nullptr) {
     return refuse_null(__func__, "jetty or tjetty");
   }
   return URMA_SUCCESS;
-}
-
-urma_status_t urma_unadvise_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty) {
-  return urma_advise_jetty(jetty, tjetty);
 }
 
 urma_status_t urma_bind_jetty(urma_jetty_t* jetty, urma_target_jetty_t* tjetty) {

@@ -104,7 +104,7 @@ urma_status_t urma_modify_jfc(urma_jfc_t* jfc, urma_jfc_attr_t* attr) {
   if (attr == nullptr) return refuse_null(__func__, "attr");
   // An armed JFC raises one event, at its first record. URPC asks for exactly that (a count of 1),
   // and programs that ask for fewer events get it, too: each waits again only after it has rearmed.
-  return with<Jfc>(__func__, "jfc", jfc, [](Jfc&) { return URMA_SUCCESS; });
+  return with<Jfc>(__func__, "jfc", jfc, [&](Jfc&) { return check("urma_modify_jfc", *attr); });
 }
 
 urma_status_t urma_delete_jfc(urma_jfc_t* jfc) {

@@ -56,14 +56,13 @@ urma_status_t may_end(const char* call, Jfr& jfr) {
 
 namespace {
 
-urma_status_t change(Jfr& jfr, urma_jfr_state_t state) {
-  constexpr const char* call = "urma_modify_jfr";
-  if (!jfr.active()) return wrong_state(call, false);
-  if (state != URMA_JFR_STATE_ERROR && state != URMA_JFR_STATE_READY) {
-    return refuse(URMA_EINVAL, call, "the state %d cannot be set. Fix: choose ERROR or READY",
-                  static_cast<int>(state));
-  }
-  const auto changed = state == URMA_JFR_STATE_ERROR ? jfr.fail() : jfr.restart();
+urma_status_t change(const char* call, Jfr& jfr, const urma_jfr_attr_t& attr) {
+  if (const auto status = check(call, attr, jfr.jfr_cfg)) return status;
+  const bool changes_state = (attr.mask & JFR_STATE) != 0;
+  if (changes_state && !jfr.active()) return wrong_state(call, false);
+  if ((attr.mask & JFR_RX_THRESHOLD) != 0) jfr.warn_below(attr.rx_threshold);
+  if (!changes_state) return URMA_SUCCESS;
+  const auto changed = attr.state == URMA_JFR_STATE_ERROR ? jfr.fail() : jfr.restart();
   return changed ? URMA_SUCCESS : refuse(call, changed.error());
 }
 
@@ -77,6 +76,7 @@ urma_target_jetty_t* import(const char* call, urma_context_t* ctx, urma_rjfr_t* 
     }
     if (const auto status = check_policy(call, rjfr->flag.bs.token_policy)) return null(status);
     uint32_t order = rjfr->flag.bs.order_type;
+    if (const auto status = check(call, *rjfr)) return null(status);
     if (const auto status = settle_target_order(call, rjfr->trans_mode, order)) return null(status);
     rjfr->flag.bs.order_type = order & 0xff;
     urma_target_jetty_t described{};
@@ -101,10 +101,8 @@ urma_jfr_t* urma_create_jfr(urma_context_t* ctx, urma_jfr_cfg_t* jfr_cfg) {
 
 urma_status_t urma_modify_jfr(urma_jfr_t* jfr, urma_jfr_attr_t* attr) {
   if (attr == nullptr) return refuse_null(__func__, "attr");
-  return with<Jfr>(__func__, "jfr", jfr, [&](Jfr& queue) {
-    if ((attr->mask & JFR_RX_THRESHOLD) != 0) queue.warn_below(attr->rx_threshold);
-    return (attr->mask & JFR_STATE) == 0 ? URMA_SUCCESS : change(queue, attr->state);
-  });
+  return with<Jfr>(__func__, "jfr", jfr,
+                   [&](Jfr& queue) { return change("urma_modify_jfr", queue, *attr); });
 }
 
 urma_status_t urma_query_jfr(urma_jfr_t* jfr, urma_jfr_cfg_t* cfg, urma_jfr_attr_t* attr) {

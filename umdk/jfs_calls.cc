@@ -68,8 +68,8 @@ urma_status_t urma_modify_jfs(urma_jfs_t* jfs, urma_jfs_attr_t* attr) {
   if (attr == nullptr) return refuse_null(__func__, "attr");
   return with<Jfs>(__func__, "jfs", jfs, [&](Jfs& queue) {
     if (!queue.active()) return wrong_state("urma_modify_jfs", false);
-    return (attr->mask & JFS_STATE) == 0 ? URMA_SUCCESS
-                                         : queue.sender->change("urma_modify_jfs", attr->state);
+    if (const auto status = check("urma_modify_jfs", *attr)) return status;
+    return queue.sender->change("urma_modify_jfs", attr->state);
   });
 }
 
@@ -177,10 +177,10 @@ urma_status_t urma_send(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr,
 // ---- advice, which UB does not need
 
 urma_status_t urma_advise_jfr(urma_jfs_t* jfs, urma_target_jetty_t* tjfr) {
-  if (find<Jfs>(jfs) == nullptr || find<Target>(tjfr) == nullptr) {
-    return refuse_null(__func__, "jfs or tjfr");
-  }
-  return URMA_SUCCESS;
+  const Jfs* const from = find<Jfs>(jfs);
+  const Target* const to = find<Target>(tjfr);
+  if (from == nullptr || to == nullptr) return refuse_null(__func__, "jfs or tjfr");
+  return check_advice(__func__, from->jfs_cfg.trans_mode, to->trans_mode);
 }
 
 urma_status_t urma_advise_jfr_async(urma_jfs_t* jfs, urma_target_jetty_t* tjfr,
@@ -191,7 +191,10 @@ urma_status_t urma_advise_jfr_async(urma_jfs_t* jfs, urma_target_jetty_t* tjfr,
 }
 
 urma_status_t urma_unadvise_jfr(urma_jfs_t* jfs, urma_target_jetty_t* tjfr) {
-  return urma_advise_jfr(jfs, tjfr);
+  if (find<Jfs>(jfs) == nullptr || find<Target>(tjfr) == nullptr) {
+    return refuse_null(__func__, "jfs or tjfr");
+  }
+  return URMA_SUCCESS;
 }
 
 }  // extern "C"

@@ -160,10 +160,6 @@ void Sender::deactivate() {
 // ---- states
 
 urma_status_t Sender::change(const char* call, urma_jetty_state_t state) {
-  if (state != URMA_JETTY_STATE_ERROR && state != URMA_JETTY_STATE_READY) {
-    return refuse(URMA_EINVAL, call, "the state %d cannot be set. Fix: choose ERROR or READY",
-                  static_cast<int>(state));
-  }
   const bool fails = state == URMA_JETTY_STATE_ERROR;
   // It is set first, so that what another thread polls meanwhile counts as flushed.
   const urma_jetty_state_t before = state_.exchange(state);

@@ -42,7 +42,7 @@ static void wrong_jfs_cfg(struct end* a, const urma_device_cap_t* cap) {
 
 static void wrong_jfr_cfg(struct end* a, const urma_device_cap_t* cap) {
   const urma_jfr_cfg_t good = jfr_cfg_of(a->jfc);
-  urma_jfr_cfg_t all[8];
+  urma_jfr_cfg_t all[10];
   const size_t count = sizeof all / sizeof all[0];
   for (size_t i = 0; i < count; ++i) all[i] = good;
   all[0].depth = 0;
@@ -53,6 +53,8 @@ static void wrong_jfr_cfg(struct end* a, const urma_device_cap_t* cap) {
   all[5].flag.bs.token_policy = URMA_TOKEN_SIGNED;
   all[6].id = 1 << 20;
   all[7].flag.bs.token_policy = URMA_TOKEN_ALL_ENCRYPTED;
+  all[8].min_rnr_timer = 32;
+  all[9].flag.bs.order_type = URMA_NO + 1;
   for (size_t i = 0; i < count; ++i) {
     const int before = failures;
     NULLS(EINVAL, urma_create_jfr(a->ctx, &all[i]));
@@ -164,7 +166,7 @@ static void descriptions(struct ends* ends) {
   urma_token_t token = secret;
   uint32_t bytes = 0;
   REQUIRE(urma_get_rjetty(ends->b.jetty, &good, &bytes) == URMA_SUCCESS);
-  urma_rjetty_t all[9];
+  urma_rjetty_t all[13];
   const size_t count = sizeof all / sizeof all[0];
   for (size_t i = 0; i < count; ++i) all[i] = *good;
   all[0].tp_type = URMA_UTP;
@@ -179,6 +181,10 @@ static void descriptions(struct ends* ends) {
   all[6].jetty_id.uasid = 0;
   all[7].jetty_id = (urma_jetty_id_t){.id = 1};
   all[8].flag.bs.token_policy = URMA_TOKEN_SIGNED;
+  all[9].type = URMA_JFR;
+  all[10].type = (urma_target_type_t)3;
+  all[11].tp_type = (urma_tp_type_t)3;
+  all[12].tp_type = (urma_tp_type_t)-1;
   for (size_t i = 0; i < count; ++i) {
     const int before = failures;
     NULLS(EINVAL, urma_import_jetty(a->ctx, &all[i], &token));
@@ -197,10 +203,39 @@ static void descriptions(struct ends* ends) {
   urma_put_rjetty(good);
 }
 
+// UMDK says less of a JFR than of a Jetty: any order that exists is accepted, and any tp_type.
+static void descriptions_of_jfrs(struct ends* ends) {
+  struct end* a = &ends->a;
+  urma_token_t token = secret;
+  urma_rjfr_t good = {.jfr_id = ends->b.jfr->jfr_id, .trans_mode = URMA_TM_RM};
+  good.flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT;
+  urma_rjfr_t all[5] = {good, good, good, good, good};
+  all[0].tp_type = (urma_tp_type_t)3;
+  all[1].trans_mode = (urma_transport_mode_t)0;
+  all[2].flag.bs.order_type = URMA_NO + 1;
+  all[3].flag.bs.token_policy = URMA_TOKEN_ALL_ENCRYPTED;
+  all[4].jfr_id.uasid = 0;
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
+    const int before = failures;
+    NULLS(EINVAL, urma_import_jfr(a->ctx, &all[i], &token));
+    if (failures != before) fprintf(stderr, "in the description %zu\n", i);
+  }
+  for (uint32_t type = URMA_RTP; type <= URMA_UTP; ++type) {
+    urma_rjfr_t described = good;
+    described.tp_type = (urma_tp_type_t)type;
+    described.flag.bs.order_type = URMA_OL;
+    urma_target_jetty_t* const target = urma_import_jfr(a->ctx, &described, &token);
+    REQUIRE(target != NULL);
+    CHECK((uint32_t)target->tp_type == type && target->type == URMA_JFR);
+    CHECK(urma_unimport_jfr(target) == URMA_SUCCESS);
+  }
+}
+
 static void wrong_seg_cfg(struct end* a) {
-  enum { local = 1, reads = 2, writes = 4, changes = 8 };
+  enum { local = 1, reads = 2, writes = 4, changes = 8, unknown = 16, top = 32 };
   static const uint32_t refused[] = {local | reads, local | writes,  local | changes,  writes,
-                                     changes,       reads | changes, writes | changes, 15};
+                                     changes,       reads | changes, writes | changes, 15,
+                                     unknown,       reads | unknown, local | top,      63};
   for (size_t i = 0; i < sizeof refused / sizeof refused[0]; ++i) {
     urma_seg_cfg_t cfg = seg_cfg_of(a->memory, refused[i]);
     NULLS(EINVAL, urma_register_seg(a->ctx, &cfg));
@@ -243,6 +278,90 @@ static void wrong_seg_fields(struct ends* ends) {
   CHECK(urma_free_token_id(foreign) == URMA_SUCCESS);
 }
 
+// ---- attributes
+
+static const uint32_t unknown_bits[] = {0, 4, 8, 1u << 31, UINT32_MAX, 5};
+
+// Nothing changes if the mask names no attribute, or names unknown ones.
+static void masks(struct end* a) {
+  urma_jfs_cfg_t cfg = jfs_cfg_of(a->jfc);
+  urma_jfs_t* const jfs = urma_create_jfs(a->ctx, &cfg);
+  REQUIRE(jfs != NULL);
+  for (size_t i = 0; i < sizeof unknown_bits / sizeof unknown_bits[0]; ++i) {
+    const uint32_t mask = unknown_bits[i];
+    urma_jfc_attr_t of_jfc = {.mask = mask, .moderate_count = 1};
+    urma_jfs_attr_t of_jfs = {.mask = mask, .state = URMA_JETTY_STATE_ERROR};
+    urma_jfr_attr_t of_jfr = {.mask = mask, .rx_threshold = 7, .state = URMA_JFR_STATE_ERROR};
+    urma_jetty_attr_t of_jetty = {.mask = mask, .rx_threshold = 7, .state = URMA_JETTY_STATE_ERROR};
+    REFUSES(EINVAL, urma_modify_jfc(a->jfc, &of_jfc));
+    REFUSES(EINVAL, urma_modify_jfs(jfs, &of_jfs));
+    REFUSES(EINVAL, urma_modify_jfr(a->jfr, &of_jfr));
+    REFUSES(EINVAL, urma_modify_jetty(a->jetty, &of_jetty));
+  }
+  urma_jfs_attr_t of_jfs = {.mask = JFS_STATE | 2, .state = URMA_JETTY_STATE_ERROR};
+  REFUSES(EINVAL, urma_modify_jfs(jfs, &of_jfs));
+  CHECK(urma_query_jfs(jfs, &cfg, &of_jfs) == 0 && of_jfs.state == URMA_JETTY_STATE_READY);
+  CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS);
+}
+
+static void check_unchanged(struct end* a) {
+  urma_jfr_cfg_t jfr_cfg;
+  urma_jfr_attr_t of_jfr;
+  urma_jetty_cfg_t cfg;
+  urma_jetty_attr_t of_jetty;
+  CHECK(urma_query_jfr(a->jfr, &jfr_cfg, &of_jfr) == URMA_SUCCESS);
+  CHECK(of_jfr.rx_threshold == 0 && of_jfr.state == URMA_JFR_STATE_READY);
+  CHECK(urma_query_jetty(a->jetty, &cfg, &of_jetty) == URMA_SUCCESS);
+  CHECK(of_jetty.rx_threshold == 0 && of_jetty.state == URMA_JETTY_STATE_READY);
+}
+
+// A call that has one wrong value changes none of its attributes.
+static void wrong_states(struct end* a) {
+  enum { queue_deeper = 65 };  // than the 64 receives that a JFR of UMDK has at least
+  static const int states[] = {URMA_JETTY_STATE_RESET, URMA_JETTY_STATE_SUSPENDED, 4, 77, -1};
+  for (size_t i = 0; i < sizeof states / sizeof states[0]; ++i) {
+    urma_jetty_attr_t attr = {.mask = JETTY_STATE | JETTY_RX_THRESHOLD,
+                              .rx_threshold = 7,
+                              .state = (urma_jetty_state_t)states[i]};
+    REFUSES(EINVAL, urma_modify_jetty(a->jetty, &attr));
+  }
+  static const int jfr_states[] = {URMA_JFR_STATE_RESET, 3, 77, -1};
+  for (size_t i = 0; i < sizeof jfr_states / sizeof jfr_states[0]; ++i) {
+    urma_jfr_attr_t attr = {.mask = JFR_STATE | JFR_RX_THRESHOLD,
+                            .rx_threshold = 7,
+                            .state = (urma_jfr_state_t)jfr_states[i]};
+    REFUSES(EINVAL, urma_modify_jfr(a->jfr, &attr));
+  }
+  urma_jfr_attr_t deep = {.mask = JFR_STATE | JFR_RX_THRESHOLD,
+                          .rx_threshold = queue_deeper,
+                          .state = URMA_JFR_STATE_ERROR};
+  REFUSES(EINVAL, urma_modify_jfr(a->jfr, &deep));
+  urma_jetty_attr_t deep_jetty = {.mask = JETTY_RX_THRESHOLD, .rx_threshold = queue_deeper};
+  REFUSES(EINVAL, urma_modify_jetty(a->jetty, &deep_jetty));
+  check_unchanged(a);
+}
+
+// Advice is for connections of URMA_TM_RM, and needs nothing here.
+static void advice(const char* device) {
+  for (int mode = URMA_TM_RM; mode <= URMA_TM_RC; mode <<= 1) {
+    struct ends ends = make_ends(device, (urma_transport_mode_t)mode);
+    struct end* a = &ends.a;
+    urma_jfs_cfg_t cfg = jfs_cfg_of(a->jfc);
+    cfg.trans_mode = (urma_transport_mode_t)mode;
+    urma_jfs_t* const jfs = urma_create_jfs(a->ctx, &cfg);
+    REQUIRE(jfs != NULL);
+    if (mode == URMA_TM_RM) {
+      CHECK(urma_advise_jetty(a->jetty, a->to) == 0 && urma_advise_jfr(jfs, a->to) == 0);
+    } else {
+      REFUSES(EINVAL, urma_advise_jetty(a->jetty, a->to));
+      REFUSES(EINVAL, urma_advise_jfr(jfs, a->to));
+    }
+    CHECK(urma_unadvise_jetty(a->jetty, a->to) == 0 && urma_unadvise_jfr(jfs, a->to) == 0);
+    CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS);
+    end_ends(&ends);
+  }
+}
+
 static void one_device(const char* device) {
   struct ends ends = make_ends(device, URMA_TM_RM);
   urma_device_attr_t attr;
@@ -254,10 +373,14 @@ static void one_device(const char* device) {
   orders(&ends.a);
   default_orders(&ends.a);
   descriptions(&ends);
+  descriptions_of_jfrs(&ends);
   wrong_seg_cfg(&ends.a);
   wrong_seg_fields(&ends);
   chosen_numbers(&ends.a);
+  masks(&ends.a);
+  wrong_states(&ends.a);
   end_ends(&ends);
+  advice(device);
 }
 
 int main(void) {
