@@ -93,6 +93,16 @@ urma_status_t check_policy(const char* call, uint32_t policy) {
                 "URMA_TOKEN_PLAIN_TEXT");
 }
 
+WorkLimits limits_of(const urma_jfs_cfg_t& cfg) {
+  return {.ranges = cfg.max_sge > 0 ? cfg.max_sge : cap().max_jfs_sge,
+          .remote_ranges = cfg.max_rsge > 0 ? cfg.max_rsge : cap().max_jfs_rsge,
+          .inline_bytes = cfg.max_inline_data > 0 ? cfg.max_inline_data : cap().max_jfs_inline_len};
+}
+
+uint32_t most_ranges_of(const urma_jfr_cfg_t& cfg) {
+  return cfg.max_sge > 0 ? std::bit_ceil(uint32_t{cfg.max_sge}) : cap().max_jfr_sge;
+}
+
 urma_status_t check_advice(const char* call, const urma_transport_mode_t& here,
                            const urma_transport_mode_t& there) {
   if (here == URMA_TM_RM && there == URMA_TM_RM) return URMA_SUCCESS;

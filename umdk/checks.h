@@ -32,6 +32,22 @@ urma_status_t check(const char* call, const urma_jfs_attr_t& attr);
 urma_status_t check(const char* call, const urma_jfr_attr_t& attr, const urma_jfr_cfg_t& cfg);
 urma_status_t check(const char* call, const urma_jetty_attr_t& attr, const urma_jfr_cfg_t& cfg);
 
+// The most that a work may have, by the configuration of its queue. 0 there means as much as the
+// device allows.
+struct WorkLimits {
+  uint32_t ranges;         // local ones
+  uint32_t remote_ranges;  // without that of a notification
+  uint32_t inline_bytes;
+};
+WorkLimits limits_of(const urma_jfs_cfg_t& cfg);
+// Returns how many ranges a receive may have. UMDK's driver rounds max_sge up to a power of two.
+uint32_t most_ranges_of(const urma_jfr_cfg_t& cfg);
+// Returns whether a work may have these flags. Datagrams (URMA_TM_UM) have no order.
+inline bool has_valid_order(urma_jfs_wr_flag_t flag, bool is_datagram) {
+  const bool ordered = (flag.bs.place_order | flag.bs.comp_order | flag.bs.fence) != 0;
+  return flag.bs.place_order <= URMA_STRONG_ORDER && !(is_datagram && ordered);
+}
+
 // Checks the modes of both ends of a connection that a call advises.
 urma_status_t check_advice(const char* call, const urma_transport_mode_t& here,
                            const urma_transport_mode_t& there);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "umdk/jfr.h"
 
+#include "umdk/checks.h"
 #include "umdk/handle.h"
 #include "umdk/log.h"
 #include "umdk/segment.h"
@@ -36,6 +37,7 @@ TokenValue Jfr::token() const {
 
 Result<void> Jfr::activate() {
   Jfc& jfc = *find<Jfc>(jfr_cfg.jfc);
+  most_ranges_ = most_ranges_of(jfr_cfg);
   JfrOptions options{.receives = jfr_cfg.depth, .immediates_take_buffers = true, .token = token()};
   if (jfr_cfg.id != 0) options.id = JettyId(jfr_cfg.id);
   const std::lock_guard held(context().numbers());
@@ -72,9 +74,11 @@ urma_status_t Jfr::post(const char* call, urma_jfr_wr_t* list, urma_jfr_wr_t** b
   const SpinLock::Held held(lock_, jfr_cfg.flag.bs.lock_free == 0);
   for (urma_jfr_wr_t* wr = list; wr != nullptr; wr = wr->next) {
     *bad = wr;
-    if (wr->src.num_sge > buffers_.size() || (wr->src.sge == nullptr && wr->src.num_sge > 0)) {
-      return refuse(URMA_EINVAL, call, "a receive has %u ranges. Fix: give up to %zu",
-                    wr->src.num_sge, buffers_.size());
+    if (wr->src.num_sge > most_ranges_ || (wr->src.sge == nullptr && wr->src.num_sge > 0)) {
+      return refuse(URMA_EINVAL, call,
+                    "a receive has %u ranges, and its queue allows %u. Fix: make the queue with a "
+                    "larger max_sge, and give the ranges",
+                    wr->src.num_sge, most_ranges_);
     }
     for (uint32_t i = 0; i < wr->src.num_sge; ++i) {
       if (!is_own(wr->src.sge[i], context())) {

@@ -46,6 +46,7 @@ struct Jfr : urma_jfr_t {
 
  private:
   SpinLock lock_;
+  uint32_t most_ranges_ = 0;                   // of a receive
   std::array<Buffer, max_buffers> buffers_{};  // of the receive that is posted now
   JettyId id_{};
   Numbered numbered_;

@@ -43,7 +43,6 @@ ServiceMode mode_of(const urma_jfs_cfg_t& jfs) {
 // UMDK's driver takes the address of the first remote range, and writes or reads there as much as
 // the local ranges have. So several make sense only if they are one.
 bool is_one_range(const urma_sg_t& there) {
-  if (there.num_sge > max_buffers) return false;
   for (uint32_t i = 1; i < there.num_sge; ++i) {
     const urma_sge_t& before = there.sge[i - 1];
     const urma_sge_t& range = there.sge[i];
@@ -51,6 +50,44 @@ bool is_one_range(const urma_sg_t& there) {
     if (range.addr != before.addr + before.len) return false;
   }
   return true;
+}
+
+// Returns whether a work of this kind takes a receive of its target.
+bool makes_a_record_there(urma_opcode_t opcode) {
+  return opcode == URMA_OPC_SEND || opcode == URMA_OPC_SEND_IMM || opcode == URMA_OPC_WRITE_IMM;
+}
+
+// ---- why a work is refused
+
+[[gnu::noinline, gnu::cold]] urma_status_t refuse_order(const char* call, urma_jfs_wr_flag_t flag) {
+  return refuse(URMA_EINVAL, call,
+                "place_order is %u, comp_order %u and fence %u. Fix: choose a place_order of "
+                "urma_place_order_t, and none of the three for URMA_TM_UM",
+                uint32_t{flag.bs.place_order}, uint32_t{flag.bs.comp_order},
+                uint32_t{flag.bs.fence});
+}
+
+[[gnu::noinline, gnu::cold]] urma_status_t refuse_count(const char* call, uint32_t count,
+                                                        const char* which, const char* limit,
+                                                        uint32_t most) {
+  return refuse(URMA_EINVAL, call,
+                "a work has %u %s ranges, and its queue allows %u. Fix: make the queue with a "
+                "larger %s, or post several works",
+                count, which, most, limit);
+}
+
+[[gnu::noinline, gnu::cold]] urma_status_t refuse_inline(const char* call, uint64_t bytes,
+                                                         uint32_t most) {
+  return refuse(URMA_EINVAL, call,
+                "a work has %llu bytes of inline data, and its queue allows %u. Fix: make the "
+                "queue with a larger max_inline_data, or clear inline_flag",
+                static_cast<unsigned long long>(bytes), most);
+}
+
+[[gnu::noinline, gnu::cold]] urma_status_t refuse_memory(const char* call) {
+  return refuse(URMA_EINVAL, call,
+                "a work names local memory that is not in a segment of this context. Fix: "
+                "register the memory, and give its urma_target_seg");
 }
 
 Atomic atomic_of(urma_opcode_t opcode) {
@@ -106,10 +143,10 @@ struct Sender::Batch {
 Result<void> Sender::activate() {
   const urma_jfs_cfg_t& jfs = options_.jfs;
   Jfc& jfc = *find<Jfc>(jfs.jfc);
-  inline_bytes_ = jfs.max_inline_data > 0 ? jfs.max_inline_data : uint32_t{max_inline_bytes};
+  limits_ = limits_of(jfs);
   const uint32_t berths = jfs.depth + spare_berths;
   JettyOptions options{.berths = berths,
-                       .inline_bytes = inline_bytes_,
+                       .inline_bytes = limits_.inline_bytes,
                        .operation_timeout = timeout_of(jfs.err_timeout),
                        .receiver_timeout = receiver_timeout_of(jfs.rnr_retry, options_.receives),
                        .weight = std::min(jfs.priority + 1u, 16u),
@@ -118,6 +155,7 @@ Result<void> Sender::activate() {
                        .in_order = jfs.flag.bs.outorder_comp == 0,
                        .suspend_on_error = jfs.flag.bs.error_suspend != 0};
   ordered_ = options.chain;
+  datagrams_ = jfs.trans_mode == URMA_TM_UM;
   if (options_.receives != nullptr) {
     options.receives_from = &*options_.receives->queue;
     options.token = options_.receives->token();
@@ -231,8 +269,12 @@ urma_status_t Sender::add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jet
   work.signalled = wr.flag.bs.complete_enable != 0;
   work.solicits = wr.flag.bs.solicited_enable != 0;
   work.copied = wr.flag.bs.inline_flag != 0;
-  work.order = static_cast<Order>(std::min<uint32_t>(wr.flag.bs.place_order, 2));
+  if (!has_valid_order(wr.flag, datagrams_)) [[unlikely]]
+    return refuse_order(batch.call, wr.flag);
+  work.order = static_cast<Order>(uint32_t{wr.flag.bs.place_order});
   if (ordered_ && work.order == Order::none) work.order = Order::relaxed;
+  // The records of messages come in the order in which the target executes them.
+  if (wr.flag.bs.comp_order != 0 && makes_a_record_there(wr.opcode)) work.order = Order::strong;
   if (wr.flag.bs.fence != 0) work.fence = Fence::reads;
   switch (wr.opcode) {
     case URMA_OPC_SEND_IMM:
@@ -240,8 +282,7 @@ urma_status_t Sender::add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jet
       [[fallthrough]];
     case URMA_OPC_SEND:
       work.operation = Operation::send;
-      if (local(batch, wr.send.src, work.copied, work)) return URMA_SUCCESS;
-      break;
+      return local(batch, wr.send.src, work.copied, work);
     case URMA_OPC_WRITE:
     case URMA_OPC_WRITE_IMM:
     case URMA_OPC_WRITE_NOTIFY:
@@ -261,15 +302,6 @@ urma_status_t Sender::add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jet
                     "exclude",
                     static_cast<unsigned>(wr.opcode));
   }
-  return refuse_local(batch.call);
-}
-
-urma_status_t Sender::refuse_local(const char* call) const {
-  return refuse(URMA_EINVAL, call,
-                "a work names local memory that is not in a segment of this context, more than %zu "
-                "ranges, or more than %u bytes of inline data. Fix: register the memory, and give "
-                "its urma_target_seg",
-                max_buffers, inline_bytes_);
 }
 
 urma_status_t Sender::to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& work) {
@@ -279,6 +311,10 @@ urma_status_t Sender::to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& wor
   work.operation = reads ? Operation::read : Operation::write;
   // The last one of a write with notify is where that goes.
   const uint32_t notified = wr.opcode == URMA_OPC_WRITE_NOTIFY ? 1 : 0;
+  if (there.num_sge > limits_.remote_ranges + notified) [[unlikely]] {
+    return refuse_count(batch.call, there.num_sge - notified, "remote", "max_rsge",
+                        limits_.remote_ranges);
+  }
   if (there.sge == nullptr || there.num_sge <= notified ||
       !is_one_range({there.sge, there.num_sge - notified}) ||
       !remote(there.sge[0], work.target.peer, work.segment, work.offset)) {
@@ -289,7 +325,7 @@ urma_status_t Sender::to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& wor
         "a further one. Fix: import the segment, and give it as tseg");
   }
   work.copied = work.copied && !reads;
-  if (!local(batch, here, work.copied, work)) return refuse_local(batch.call);
+  if (const auto status = local(batch, here, work.copied, work)) return status;
   if (wr.opcode == URMA_OPC_WRITE_IMM) {
     work.immediate(wr.rw.notify_data);
   } else if (wr.opcode == URMA_OPC_WRITE_NOTIFY) {
@@ -415,21 +451,26 @@ bool Sender::remote(const urma_sge_t& range, PeerId peer, RemoteSegment& segment
 
 // The usual single range is written where it is read from: a copy of members that were just stored
 // one by one waits until the processor has stored them.
-bool Sender::local(Batch& batch, const urma_sg_t& list, bool is_inline, Work& work) {
-  if (list.num_sge > max_buffers || (list.num_sge > 0 && list.sge == nullptr)) return false;
+urma_status_t Sender::local(Batch& batch, const urma_sg_t& list, bool is_inline, Work& work) {
+  if (list.num_sge > limits_.ranges) [[unlikely]] {
+    return refuse_count(batch.call, list.num_sge, "local", "max_sge", limits_.ranges);
+  }
+  if (list.num_sge > 0 && list.sge == nullptr) return refuse_memory(batch.call);
   Buffer* const first = list.num_sge == 1 ? &work.buffer : batch.ranges.data() + batch.range_count;
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < list.num_sge; ++i) {
-    if (!is_inline && !is_own(list.sge[i], context_)) return false;
+    if (!is_inline && !is_own(list.sge[i], context_)) return refuse_memory(batch.call);
     bytes += list.sge[i].len;
     first[i].data = reinterpret_cast<void*>(list.sge[i].addr);
     first[i].bytes = list.sge[i].len;
   }
-  if (is_inline && bytes > inline_bytes_) return false;
-  if (list.num_sge == 1) return true;
+  if (is_inline && bytes > limits_.inline_bytes) [[unlikely]] {
+    return refuse_inline(batch.call, bytes, limits_.inline_bytes);
+  }
+  if (list.num_sge == 1) return URMA_SUCCESS;
   work.buffers = std::span(first, list.num_sge);
   batch.range_count += list.num_sge;
-  return true;
+  return URMA_SUCCESS;
 }
 
 // ---- completions

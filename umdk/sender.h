@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "umdk/checks.h"
 #include "umdk/context.h"
 #include "umdk/jfc.h"
 #include "umdk/spin_lock.h"
@@ -72,10 +73,9 @@ class Sender {
   urma_status_t add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound);
   urma_status_t to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& work);
   urma_status_t to_atomic(Batch& batch, const urma_jfs_wr_t& wr, Work& work);
-  urma_status_t refuse_local(const char* call) const;
   bool resolve(const urma_jfs_wr_t& wr, urma_target_jetty_t* bound, RemoteJetty& out);
   bool remote(const urma_sge_t& range, PeerId peer, RemoteSegment& segment, uint64_t& offset);
-  bool local(Batch& batch, const urma_sg_t& list, bool is_inline, Work& work);
+  urma_status_t local(Batch& batch, const urma_sg_t& list, bool is_inline, Work& work);
   Fetching* take_slot();
   void give_back_slots(const Batch& batch, size_t first);
   Result<PeerId> peer(const Place& place);
@@ -88,8 +88,9 @@ class Sender {
   JettyId id_{};
   Numbered numbered_;
   std::atomic<urma_jetty_state_t> state_{URMA_JETTY_STATE_RESET};
-  uint32_t inline_bytes_ = 0;  // the most that a work copies
-  bool ordered_ = false;       // each work waits for the earlier ones
+  WorkLimits limits_{};
+  bool ordered_ = false;    // each work waits for the earlier ones
+  bool datagrams_ = false;  // URMA_TM_UM
   std::vector<Fetching> fetching_;
   size_t next_slot_ = 0;
   std::array<Known, known_sets * known_ways> known_{};

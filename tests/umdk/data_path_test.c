@@ -206,8 +206,43 @@ static void write_by_hand(struct ends* ends, struct end* others) {
   }
 }
 
+static urma_status_t post(struct end* end, urma_jfs_wr_t* wr) {
+  urma_jfs_wr_t* bad = NULL;
+  const urma_status_t status = urma_post_jetty_send_wr(end->jetty, wr, &bad);
+  CHECK(bad == wr);
+  return status;
+}
+
+static void drop(int level, char* message) {
+  (void)level;
+  (void)message;
+}
+
+// Works that a post refuses, although it writes to the log why.
+static void post_what_is_not_valid(struct ends* ends) {
+  enum { too_many = 17 };
+  static char text[4096];
+  urma_sge_t from[too_many];
+  urma_sge_t inline_data = {.addr = (uint64_t)text, .len = sizeof text};
+  for (int i = 0; i < too_many; ++i) from[i] = here(&ends->a, 0, 8);
+  urma_jfs_wr_t wr = work(URMA_OPC_SEND);
+  wr.tjetty = ends->a.to;
+  wr.send.src = (urma_sg_t){from, too_many};
+  CHECK(post(&ends->a, &wr) == URMA_EINVAL);
+  wr.send.src = (urma_sg_t){&inline_data, 1};
+  wr.flag.bs.inline_flag = 1;
+  CHECK(post(&ends->a, &wr) == URMA_EINVAL);
+  wr.send.src = (urma_sg_t){from, 1};
+  wr.flag.bs.place_order = 3;
+  CHECK(post(&ends->a, &wr) == URMA_EINVAL);
+  urma_jfr_wr_t receives = {.src = {from, too_many}};
+  urma_jfr_wr_t* bad = NULL;
+  CHECK(urma_post_jfr_wr(ends->b.jfr, &receives, &bad) == URMA_EINVAL && bad == &receives);
+}
+
 static void use(struct ends* ends, struct end* others, urma_jfs_t* jfs, int rounds) {
   for (int i = 0; i < rounds; ++i) {
+    post_what_is_not_valid(ends);
     use_jfs(ends, jfs);
     write_and_read(ends, bytes);
     write_and_read(ends, large_bytes);
@@ -255,6 +290,7 @@ static void check_trap(void) {
 int main(void) {
   check_trap();
   name_devices();
+  CHECK(urma_register_log_func(drop) == URMA_SUCCESS);
   for (int i = 0; i < device_count; ++i) {
     for (int free_of_locks = 0; free_of_locks < 2; ++free_of_locks) {
       lock_free = free_of_locks != 0;

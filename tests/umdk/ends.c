@@ -70,7 +70,7 @@ struct end make_end(const char* device, urma_transport_mode_t mode) {
   urma_jetty_cfg_t jetty = {.jfs_cfg = {.depth = queue_depth,
                                         .trans_mode = mode,
                                         .max_sge = 4,
-                                        .max_rsge = 2,
+                                        .max_rsge = 3,
                                         .rnr_retry = URMA_TYPICAL_RNR_RETRY,
                                         .jfc = end.jfc}};
   jetty.jfs_cfg.flag.bs.lock_free = lock_free;
