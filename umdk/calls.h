@@ -85,6 +85,28 @@ urma_status_t with(const char* call, const char* what, Public* given, Function&&
   return run(call, [&] { return function(*object); });
 }
 
+// A call on a context that makes something of it. Returns null with errno set if it does not exist,
+// or belongs to the parent of this process.
+inline Context* context_of(const char* call, urma_context_t* given) {
+  auto* const context = find<Context>(given);
+  if (context == nullptr) return null(refuse_null(call, "ctx"));
+  return context->is_inherited() ? null(refuse_inherited(call)) : context;
+}
+
+// Begins to post a list of works or receives: finds the queue, which has to be active.
+template <class Object, class Public, class Item>
+urma_status_t begin_post(const char* call, Public* given, Item* list, Item** bad, Object*& queue) {
+  queue = find<Object>(given);
+  if (queue == nullptr || !queue->active() || list == nullptr || bad == nullptr) [[unlikely]] {
+    return refuse_null(call, "the queue, its list or bad_wr");
+  }
+  if (is_inherited(*queue)) [[unlikely]] {
+    *bad = list;
+    return refuse_inherited(call);
+  }
+  return URMA_SUCCESS;
+}
+
 // Deletes objects until one fails, which `*bad` is then.
 template <class Public, class Delete>
 urma_status_t delete_all(const char* call, Public** all, int count, Public** bad,

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "umdk/handle.h"
+#include "umdk/log.h"
 #include "umdk/moved_memory.h"
 #include "urma/core/descriptor.h"
 
@@ -123,10 +124,12 @@ Result<RemoteJetty> Context::ping_jetty_at(const urma_eid_t& at) {
 
 // ---- events
 
-void Context::raise(const urma_async_event_t& event) {
+void Context::raise(const urma_async_event_t& event) noexcept {
   const std::lock_guard held(events_mutex_);
-  events_.push_back(event);
-  raised_.ring();
+  keep_or_log("an asynchronous event", [&] {
+    events_.push_back(event);
+    raised_.ring();
+  });
 }
 
 bool Context::take(urma_async_event_t& event) {

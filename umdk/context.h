@@ -57,7 +57,8 @@ struct Context : urma_context_t {
   void enter(JettyId id, const Numbered* what) { by_id_[number(id)].store(what); }
   const Numbered* at(JettyId id) const { return by_id_[number(id)].load(); }
   // Held while an object gets its number, and while the number of a deleted one becomes free: a new
-  // owner has no completions before the old one's are forgotten.
+  // owner has no completions before the old one's are forgotten. A thread takes it before the lock
+  // of a JFCE, that before the lock of a JFC, and that of the events last.
   std::mutex& numbers() { return numbers_mutex_; }
 
   // Returns the peer at a place. Errors: those of Device::import.
@@ -72,7 +73,8 @@ struct Context : urma_context_t {
   bool is_held() const { return ref.atomic_cnt.load() > 1; }
 
   // ---- Events that the C API makes itself
-  void raise(const urma_async_event_t& event);
+  // The event is lost, and an error logged, if the system has no memory.
+  void raise(const urma_async_event_t& event) noexcept;
   // Takes the oldest event, of either source. Returns false if there is none.
   bool take(urma_async_event_t& event);
   // Drops the events of an object that is deleted, before its number becomes free. Throws

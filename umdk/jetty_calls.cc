@@ -55,8 +55,9 @@ namespace {
 urma_target_jetty_t* import(const char* call, urma_context_t* ctx, urma_rjetty_t* rjetty,
                             const urma_token_t* token) {
   return make(call, [&]() -> urma_target_jetty_t* {
-    auto* const context = find<Context>(ctx);
-    if (context == nullptr || rjetty == nullptr) return null(refuse_null(call, "ctx or rjetty"));
+    Context* const context = context_of(call, ctx);
+    if (context == nullptr) return nullptr;
+    if (rjetty == nullptr) return null(refuse_null(call, "rjetty"));
     if (rjetty->flag.bs.token_policy != URMA_TOKEN_NONE && token == nullptr) {
       return null(refuse_null(call, "token_value"));
     }
@@ -230,11 +231,7 @@ void urma_put_rjetty(urma_rjetty_t* rjetty) { std::free(rjetty); }
 
 urma_status_t urma_alloc_jetty(urma_context_t* urma_ctx, urma_jetty_cfg_t* cfg,
                                urma_jetty_t** jetty) {
-  if (jetty == nullptr) return refuse_null(__func__, "jetty");
-  return run(__func__, [&] {
-    *jetty = allocate<Jetty>("urma_alloc_jetty", urma_ctx, cfg);
-    return *jetty != nullptr ? URMA_SUCCESS : URMA_EINVAL;
-  });
+  return allocate<Jetty>(__func__, urma_ctx, cfg, jetty);
 }
 
 urma_status_t urma_set_jetty_opt(urma_jetty_t* jetty, uint64_t opt, void* buf, uint32_t len) {
@@ -268,14 +265,8 @@ urma_status_t urma_post_jetty_send_wr(urma_jetty_t* jetty, urma_jfs_wr_t* wr,
                                       urma_jfs_wr_t** bad_wr) {
   const Measured call(UB_JETTY_POST_SEND);
   const KeptErrno kept;
-  Jetty* const object = find<Jetty>(jetty);
-  if (object == nullptr || !object->active() || wr == nullptr || bad_wr == nullptr) {
-    return refuse_null(__func__, "jetty, wr or bad_wr");
-  }
-  if (is_inherited(*object)) [[unlikely]] {
-    *bad_wr = wr;
-    return refuse_inherited(__func__);
-  }
+  Jetty* object = nullptr;
+  if (const auto status = begin_post(__func__, jetty, wr, bad_wr, object)) return status;
   return object->sender->post(__func__, wr, object->remote_jetty, bad_wr);
 }
 
@@ -283,14 +274,8 @@ urma_status_t urma_post_jetty_recv_wr(urma_jetty_t* jetty, urma_jfr_wr_t* wr,
                                       urma_jfr_wr_t** bad_wr) {
   const Measured call(UB_JETTY_POST_RECV);
   const KeptErrno kept;
-  Jetty* const object = find<Jetty>(jetty);
-  if (object == nullptr || !object->active() || wr == nullptr || bad_wr == nullptr) {
-    return refuse_null(__func__, "jetty, wr or bad_wr");
-  }
-  if (is_inherited(*object)) [[unlikely]] {
-    *bad_wr = wr;
-    return refuse_inherited(__func__);
-  }
+  Jetty* object = nullptr;
+  if (const auto status = begin_post(__func__, jetty, wr, bad_wr, object)) return status;
   return find<Jfr>(object->jetty_cfg.shared.jfr)->post(__func__, wr, bad_wr);
 }
 

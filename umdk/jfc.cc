@@ -7,6 +7,7 @@
 #include "umdk/handle.h"
 #include "umdk/jfce.h"
 #include "umdk/jfr.h"
+#include "umdk/log.h"
 #include "umdk/sender.h"
 #include "umdk/statuses.h"
 
@@ -37,11 +38,8 @@ Jfc::~Jfc() {
 
 Result<void> Jfc::activate() {
   events_ = find<Jfce>(jfc_cfg.jfce);
-  if (events_ != nullptr) events_->attach(*this);
-  if (auto first = add_queue(jfc_cfg.depth); !first) {
-    if (events_ != nullptr) events_->detach(*this);
-    return first.error();
-  }
+  if (auto first = add_queue(jfc_cfg.depth); !first) return first.error();
+  if (events_ != nullptr) events_->attach(*this);  // last, as nothing undoes it
   urma_jfc_opt.is_actived = true;
   return {};
 }
@@ -107,7 +105,8 @@ bool Jfc::record(const Completion& from, urma_cr_t& to) {
   if (from.operation != Operation::receive) {
     if (what == nullptr || what->sender == nullptr) return false;
     if (!from.ok() && what->sender->suspends(from)) {
-      appended_.push_back(what->sender->ended(URMA_CR_WR_SUSPEND_DONE));
+      keep_or_log("the record of a suspension",
+                  [&] { appended_.push_back(what->sender->ended(URMA_CR_WR_SUSPEND_DONE)); });
     }
     return what->sender->finish(from, to);
   }

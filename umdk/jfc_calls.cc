@@ -1,74 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
-#include "umdk/calls.h"
-#include "umdk/checks.h"
 #include "umdk/jfc.h"
 #include "umdk/jfce.h"
 #include "umdk/options.h"
 #include "umdk/perf.h"
+#include "umdk/two_steps.h"
 
 using namespace urma::umdk;
 
+namespace urma::umdk {
 namespace {
 
-constexpr size_t cfg = offsetof(urma_jfc_t, jfc_cfg);
-constexpr size_t opt = offsetof(urma_jfc_t, urma_jfc_opt);
+constexpr size_t cfg_at = offsetof(urma_jfc_t, jfc_cfg);
+constexpr size_t opt_at = offsetof(urma_jfc_t, urma_jfc_opt);
 constexpr std::array<OptionField, 12> fields = {{
-    {URMA_JFC_DEPTH, cfg + offsetof(urma_jfc_cfg_t, depth), 4},
-    {URMA_JFC_CEQN, cfg + offsetof(urma_jfc_cfg_t, ceqn), 4},
-    {URMA_JFC_FLAG, cfg + offsetof(urma_jfc_cfg_t, flag), 4},
-    {URMA_JFC_BIND_JFCE, cfg + offsetof(urma_jfc_cfg_t, jfce), 8},
-    {URMA_JFC_USER_CTX, cfg + offsetof(urma_jfc_cfg_t, user_ctx), 8},
-    {URMA_JFC_CQE_BASE_ADDR, opt + offsetof(urma_jfc_opt_t, urma_jfc_cqe_base_addr), 8,
+    {URMA_JFC_DEPTH, cfg_at + offsetof(urma_jfc_cfg_t, depth), 4},
+    {URMA_JFC_CEQN, cfg_at + offsetof(urma_jfc_cfg_t, ceqn), 4},
+    {URMA_JFC_FLAG, cfg_at + offsetof(urma_jfc_cfg_t, flag), 4},
+    {URMA_JFC_BIND_JFCE, cfg_at + offsetof(urma_jfc_cfg_t, jfce), 8},
+    {URMA_JFC_USER_CTX, cfg_at + offsetof(urma_jfc_cfg_t, user_ctx), 8},
+    {URMA_JFC_CQE_BASE_ADDR, opt_at + offsetof(urma_jfc_opt_t, urma_jfc_cqe_base_addr), 8,
      URMA_JFC_CQE_BASE_ADDR_MASK},
-    {URMA_JFC_ID, opt + offsetof(urma_jfc_opt_t, urma_jfc_id), 4, URMA_JFC_ID_MASK},
-    {URMA_JFC_DB_ADDR, opt + offsetof(urma_jfc_opt_t, urma_jfc_db_addr), 8, URMA_JFC_DB_ADDR_MASK},
-    {URMA_JFC_DB_STATUS, opt + offsetof(urma_jfc_opt_t, urma_jfc_db_status), 1,
+    {URMA_JFC_ID, opt_at + offsetof(urma_jfc_opt_t, urma_jfc_id), 4, URMA_JFC_ID_MASK},
+    {URMA_JFC_DB_ADDR, opt_at + offsetof(urma_jfc_opt_t, urma_jfc_db_addr), 8,
+     URMA_JFC_DB_ADDR_MASK},
+    {URMA_JFC_DB_STATUS, opt_at + offsetof(urma_jfc_opt_t, urma_jfc_db_status), 1,
      URMA_JFC_DB_STATUS_MASK},
-    {URMA_JFC_PI, opt + offsetof(urma_jfc_opt_t, urma_jfc_pi), 2, URMA_JFC_PI_MASK},
-    {URMA_JFC_PI_TYPE, opt + offsetof(urma_jfc_opt_t, urma_jfc_pi_type), 2, URMA_JFC_PI_TYPE_MASK},
-    {URMA_JFC_CI, opt + offsetof(urma_jfc_opt_t, urma_jfc_ci), 2, URMA_JFC_CI_MASK},
+    {URMA_JFC_PI, opt_at + offsetof(urma_jfc_opt_t, urma_jfc_pi), 2, URMA_JFC_PI_MASK},
+    {URMA_JFC_PI_TYPE, opt_at + offsetof(urma_jfc_opt_t, urma_jfc_pi_type), 2,
+     URMA_JFC_PI_TYPE_MASK},
+    {URMA_JFC_CI, opt_at + offsetof(urma_jfc_opt_t, urma_jfc_ci), 2, URMA_JFC_CI_MASK},
 }};
 
-urma_status_t wrong_state(const char* call, bool active) {
-  return refuse(URMA_EINVAL, call, "the JFC is %s. Fix: %s", active ? "active" : "not active",
-                active ? "call urma_deactive_jfc first" : "call urma_active_jfc first");
-}
-
-// Makes a JFC that is not active yet.
-Jfc* allocate(const char* call, urma_context_t* ctx, const urma_jfc_cfg_t* config) {
-  auto* const context = find<Context>(ctx);
-  if (context == nullptr || config == nullptr) return null(refuse_null(call, "ctx or cfg"));
-  if (is_inherited(*context)) return null(refuse_inherited(call));
-  return Pool<Jfc>::make(*context, *config);
-}
-
-urma_status_t activate(const char* call, Jfc& jfc) {
-  if (jfc.active()) return wrong_state(call, true);
-  if (const auto status = check(call, jfc.jfc_cfg, jfc.context()); status != URMA_SUCCESS)
-    return status;
-  const auto made = jfc.activate();
-  return made ? URMA_SUCCESS : refuse(call, made.error());
-}
-
-urma_status_t deactivate(const char* call, Jfc& jfc) {
-  if (!jfc.active()) return wrong_state(call, false);
-  if (jfc.is_used()) {
-    return refuse(URMA_EINVAL, call, "queues complete there. Fix: delete them first");
-  }
-  jfc.deactivate();
-  return URMA_SUCCESS;
-}
-
 }  // namespace
+
+urma_status_t begin(const char*, urma_jfc_cfg_t&) { return URMA_SUCCESS; }
+urma_status_t settle(const char* call, Jfc& jfc) { return check(call, jfc.jfc_cfg, jfc.context()); }
+urma_status_t may_end(const char* call, Jfc& jfc) {
+  if (!jfc.is_used()) return URMA_SUCCESS;
+  return refuse(URMA_EINVAL, call, "queues complete there. Fix: delete them first");
+}
+
+}  // namespace urma::umdk
 
 extern "C" {
 
 urma_jfce_t* urma_create_jfce(urma_context_t* ctx) {
   return make("urma_create_jfce", [&]() -> urma_jfce_t* {
-    auto* const context = find<Context>(ctx);
-    if (context == nullptr) return null(refuse_null("urma_create_jfce", "ctx"));
+    Context* const context = context_of("urma_create_jfce", ctx);
+    if (context == nullptr) return nullptr;
     auto made = context->device.jfce();
     if (!made) return null(refuse("urma_create_jfce", made.error()));
     auto* const jfce = Pool<Jfce>::make(*context, std::move(*made));
@@ -90,14 +71,7 @@ urma_status_t urma_delete_jfce(urma_jfce_t* jfce) {
 }
 
 urma_jfc_t* urma_create_jfc(urma_context_t* ctx, urma_jfc_cfg_t* jfc_cfg) {
-  return make("urma_create_jfc", [&]() -> urma_jfc_t* {
-    Jfc* const jfc = allocate("urma_create_jfc", ctx, jfc_cfg);
-    if (jfc == nullptr) return nullptr;
-    const urma_status_t status = activate("urma_create_jfc", *jfc);
-    if (status == URMA_SUCCESS) return jfc;
-    Pool<Jfc>::destroy(jfc);
-    return null(status);
-  });
+  return create<Jfc>(__func__, ctx, jfc_cfg);
 }
 
 urma_status_t urma_modify_jfc(urma_jfc_t* jfc, urma_jfc_attr_t* attr) {
@@ -107,24 +81,14 @@ urma_status_t urma_modify_jfc(urma_jfc_t* jfc, urma_jfc_attr_t* attr) {
   return with<Jfc>(__func__, "jfc", jfc, [&](Jfc&) { return check("urma_modify_jfc", *attr); });
 }
 
-urma_status_t urma_delete_jfc(urma_jfc_t* jfc) {
-  return with<Jfc>(__func__, "jfc", jfc, [](Jfc& queue) {
-    const urma_status_t status = deactivate("urma_delete_jfc", queue);
-    if (status == URMA_SUCCESS) Pool<Jfc>::destroy(&queue);
-    return status;
-  });
-}
+urma_status_t urma_delete_jfc(urma_jfc_t* jfc) { return remove<Jfc>(__func__, jfc); }
 
 urma_status_t urma_delete_jfc_batch(urma_jfc_t** jfc_arr, int jfc_num, urma_jfc_t** bad_jfc) {
   return delete_all(__func__, jfc_arr, jfc_num, bad_jfc, urma_delete_jfc);
 }
 
 urma_status_t urma_alloc_jfc(urma_context_t* urma_ctx, urma_jfc_cfg_t* config, urma_jfc_t** jfc) {
-  if (jfc == nullptr) return refuse_null(__func__, "jfc");
-  return run(__func__, [&] {
-    *jfc = allocate("urma_alloc_jfc", urma_ctx, config);
-    return *jfc != nullptr ? URMA_SUCCESS : URMA_EINVAL;
-  });
+  return allocate<Jfc>(__func__, urma_ctx, config, jfc);
 }
 
 urma_status_t urma_set_jfc_opt(urma_jfc_t* jfc, uint64_t option, void* buf, uint32_t len) {
@@ -152,13 +116,7 @@ urma_status_t urma_deactive_jfc(urma_jfc_t* jfc) {
                    [](Jfc& queue) { return deactivate("urma_deactive_jfc", queue); });
 }
 
-urma_status_t urma_free_jfc(urma_jfc_t* jfc) {
-  return with<Jfc>(__func__, "jfc", jfc, [](Jfc& queue) {
-    if (queue.active()) return wrong_state("urma_free_jfc", true);
-    Pool<Jfc>::destroy(&queue);
-    return URMA_SUCCESS;
-  });
-}
+urma_status_t urma_free_jfc(urma_jfc_t* jfc) { return release<Jfc>(__func__, jfc); }
 
 int urma_poll_jfc(urma_jfc_t* jfc, int cr_cnt, urma_cr_t* cr) {
   const Measured call(UB_POLL_JFC);

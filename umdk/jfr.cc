@@ -73,26 +73,32 @@ void Jfr::deactivate() {
 urma_status_t Jfr::post(const char* call, urma_jfr_wr_t* list, urma_jfr_wr_t** bad) {
   const SpinLock::Held held(lock_, jfr_cfg.flag.bs.lock_free == 0);
   for (urma_jfr_wr_t* wr = list; wr != nullptr; wr = wr->next) {
-    *bad = wr;
-    if (wr->src.num_sge > most_ranges_ || (wr->src.sge == nullptr && wr->src.num_sge > 0)) {
-      return refuse(URMA_EINVAL, call,
-                    "a receive has %u ranges, and its queue allows %u. Fix: make the queue with a "
-                    "larger max_sge, and give the ranges",
-                    wr->src.num_sge, most_ranges_);
+    if (const auto status = post(call, *wr)) {
+      *bad = wr;
+      return status;
     }
-    for (uint32_t i = 0; i < wr->src.num_sge; ++i) {
-      if (!is_own(wr->src.sge[i], context())) {
-        return refuse(URMA_EINVAL, call,
-                      "a receive names memory that is not in a segment of this "
-                      "context. Fix: register it, and give its urma_target_seg");
-      }
-      buffers_[i] = {reinterpret_cast<void*>(wr->src.sge[i].addr), wr->src.sge[i].len};
-    }
-    if (!queue->receive(std::span(buffers_).first(wr->src.num_sge), wr->user_ctx)) {
-      return URMA_ENOMEM;
-    }
-    increment(posted_);
   }
+  return URMA_SUCCESS;
+}
+
+urma_status_t Jfr::post(const char* call, const urma_jfr_wr_t& wr) {
+  const urma_sg_t& into = wr.src;
+  if (into.num_sge > most_ranges_ || (into.sge == nullptr && into.num_sge > 0)) {
+    return refuse(URMA_EINVAL, call,
+                  "a receive has %u ranges, and its queue allows %u. Fix: make the queue with a "
+                  "larger max_sge, and give the ranges",
+                  into.num_sge, most_ranges_);
+  }
+  for (uint32_t i = 0; i < into.num_sge; ++i) {
+    if (!is_own(into.sge[i], context())) {
+      return refuse(URMA_EINVAL, call,
+                    "a receive names memory that is not in a segment of this "
+                    "context. Fix: register it, and give its urma_target_seg");
+    }
+    buffers_[i] = {reinterpret_cast<void*>(into.sge[i].addr), into.sge[i].len};
+  }
+  if (!queue->receive(std::span(buffers_).first(into.num_sge), wr.user_ctx)) return URMA_ENOMEM;
+  increment(posted_);
   return URMA_SUCCESS;
 }
 

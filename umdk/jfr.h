@@ -45,6 +45,8 @@ struct Jfr : urma_jfr_t {
   std::optional<urma::Jfr> queue;
 
  private:
+  urma_status_t post(const char* call, const urma_jfr_wr_t& wr);
+
   SpinLock lock_;
   uint32_t most_ranges_ = 0;                   // of a receive
   std::array<Buffer, max_buffers> buffers_{};  // of the receive that is posted now

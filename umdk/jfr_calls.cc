@@ -69,14 +69,15 @@ urma_status_t change(const char* call, Jfr& jfr, const urma_jfr_attr_t& attr) {
 urma_target_jetty_t* import(const char* call, urma_context_t* ctx, urma_rjfr_t* rjfr,
                             const urma_token_t* token) {
   return make(call, [&]() -> urma_target_jetty_t* {
-    auto* const context = find<Context>(ctx);
-    if (context == nullptr || rjfr == nullptr) return null(refuse_null(call, "ctx or rjfr"));
+    Context* const context = context_of(call, ctx);
+    if (context == nullptr) return nullptr;
+    if (rjfr == nullptr) return null(refuse_null(call, "rjfr"));
     if (rjfr->flag.bs.token_policy != URMA_TOKEN_NONE && token == nullptr) {
       return null(refuse_null(call, "token_value"));
     }
     if (const auto status = check_policy(call, rjfr->flag.bs.token_policy)) return null(status);
-    uint32_t order = rjfr->flag.bs.order_type;
     if (const auto status = check(call, *rjfr)) return null(status);
+    uint32_t order = rjfr->flag.bs.order_type;
     if (const auto status = settle_target_order(call, rjfr->trans_mode, order)) return null(status);
     rjfr->flag.bs.order_type = order & 0xff;
     urma_target_jetty_t described{};
@@ -138,11 +139,7 @@ urma_status_t urma_unimport_jfr(urma_target_jetty_t* target_jfr) {
 }
 
 urma_status_t urma_alloc_jfr(urma_context_t* urma_ctx, urma_jfr_cfg_t* cfg, urma_jfr_t** jfr) {
-  if (jfr == nullptr) return refuse_null(__func__, "jfr");
-  return run(__func__, [&] {
-    *jfr = allocate<Jfr>("urma_alloc_jfr", urma_ctx, cfg);
-    return *jfr != nullptr ? URMA_SUCCESS : URMA_EINVAL;
-  });
+  return allocate<Jfr>(__func__, urma_ctx, cfg, jfr);
 }
 
 urma_status_t urma_set_jfr_opt(urma_jfr_t* jfr, uint64_t opt, void* buf, uint32_t len) {
@@ -174,14 +171,8 @@ urma_status_t urma_free_jfr(urma_jfr_t* jfr) { return release<Jfr>(__func__, jfr
 urma_status_t urma_post_jfr_wr(urma_jfr_t* jfr, urma_jfr_wr_t* wr, urma_jfr_wr_t** bad_wr) {
   const Measured call(UB_POST_JFR_RECV);
   const KeptErrno kept;
-  Jfr* const queue = find<Jfr>(jfr);
-  if (queue == nullptr || !queue->active() || wr == nullptr || bad_wr == nullptr) {
-    return refuse_null(__func__, "jfr, wr or bad_wr");
-  }
-  if (is_inherited(*queue)) [[unlikely]] {
-    *bad_wr = wr;
-    return refuse_inherited(__func__);
-  }
+  Jfr* queue = nullptr;
+  if (const auto status = begin_post(__func__, jfr, wr, bad_wr, queue)) return status;
   return queue->post(__func__, wr, bad_wr);
 }
 

@@ -96,11 +96,7 @@ int urma_flush_jfs(urma_jfs_t* jfs, int cr_cnt, urma_cr_t* cr) {
 }
 
 urma_status_t urma_alloc_jfs(urma_context_t* urma_ctx, urma_jfs_cfg_t* cfg, urma_jfs_t** jfs) {
-  if (jfs == nullptr) return refuse_null(__func__, "jfs");
-  return run(__func__, [&] {
-    *jfs = allocate<Jfs>("urma_alloc_jfs", urma_ctx, cfg);
-    return *jfs != nullptr ? URMA_SUCCESS : URMA_EINVAL;
-  });
+  return allocate<Jfs>(__func__, urma_ctx, cfg, jfs);
 }
 
 urma_status_t urma_set_jfs_opt(urma_jfs_t* jfs, uint64_t opt, void* buf, uint32_t len) {
@@ -132,14 +128,8 @@ urma_status_t urma_free_jfs(urma_jfs_t* jfs) { return release<Jfs>(__func__, jfs
 urma_status_t urma_post_jfs_wr(urma_jfs_t* jfs, urma_jfs_wr_t* wr, urma_jfs_wr_t** bad_wr) {
   const Measured call(UB_JFS_POST_SEND);
   const KeptErrno kept;
-  Jfs* const queue = find<Jfs>(jfs);
-  if (queue == nullptr || !queue->active() || wr == nullptr || bad_wr == nullptr) {
-    return refuse_null(__func__, "jfs, wr or bad_wr");
-  }
-  if (is_inherited(*queue)) [[unlikely]] {
-    *bad_wr = wr;
-    return refuse_inherited(__func__);
-  }
+  Jfs* queue = nullptr;
+  if (const auto status = begin_post(__func__, jfs, wr, bad_wr, queue)) return status;
   return queue->sender->post(__func__, wr, nullptr, bad_wr);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cerrno>
+#include <new>
 #include <string>
 
 #include "umdk/include/ub/umdk/urma/urma_api.h"
@@ -16,6 +17,16 @@ namespace urma::umdk {
 // Writes why a call fails, as an error, and returns the status.
 [[gnu::format(printf, 3, 4)]] urma_status_t refuse(urma_status_t status, const char* call,
                                                    const char* why, ...);
+// Adds something that a call of the data path cannot fail for: if there is no memory, it is lost.
+template <class Add>
+void keep_or_log(const char* what, Add&& add) noexcept {
+  try {
+    add();
+  } catch (const std::bad_alloc&) {
+    log(URMA_VLOG_LEVEL_ERR, "urma_poll_jfc",
+        "%s is lost: the system has no memory left. Fix: free some", what);
+  }
+}
 // Sets errno, for calls that return a pointer.
 inline std::nullptr_t null(urma_status_t status) {
   errno = status;

@@ -42,9 +42,8 @@ extern "C" {
 
 urma_notifier_t* urma_create_notifier(urma_context_t* ctx) {
   return make("urma_create_notifier", [&]() -> urma_notifier_t* {
-    auto* const context = find<Context>(ctx);
-    if (context == nullptr) return null(refuse_null("urma_create_notifier", "ctx"));
-    return Pool<Notifier>::make(*context);
+    Context* const context = context_of("urma_create_notifier", ctx);
+    return context != nullptr ? Pool<Notifier>::make(*context) : nullptr;
   });
 }
 

@@ -36,6 +36,11 @@ class Pool {
       throw;
     }
   }
+  struct Destroy {
+    void operator()(Object* object) const { destroy(object); }
+  };
+  using Owner = std::unique_ptr<Object, Destroy>;
+
   static void destroy(Object* object) {
     object->handle = 0;
     object->~Object();

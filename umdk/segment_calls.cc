@@ -15,9 +15,8 @@ urma_token_id_t* urma_alloc_token_id(urma_context_t* ctx) {
 
 urma_token_id_t* urma_alloc_token_id_ex(urma_context_t* ctx, urma_token_id_flag_t flag) {
   return make("urma_alloc_token_id", [&]() -> urma_token_id_t* {
-    auto* const context = find<Context>(ctx);
-    if (context == nullptr) return null(refuse_null("urma_alloc_token_id", "ctx"));
-    return Pool<Token>::make(*context, flag);
+    Context* const context = context_of("urma_alloc_token_id", ctx);
+    return context != nullptr ? Pool<Token>::make(*context, flag) : nullptr;
   });
 }
 
@@ -34,10 +33,9 @@ urma_status_t urma_free_token_id(urma_token_id_t* token_id) {
 
 urma_target_seg_t* urma_register_seg(urma_context_t* ctx, urma_seg_cfg_t* seg_cfg) {
   return make("urma_register_seg", [&]() -> urma_target_seg_t* {
-    auto* const context = find<Context>(ctx);
-    if (context == nullptr || seg_cfg == nullptr) {
-      return null(refuse_null("urma_register_seg", "ctx or seg_cfg"));
-    }
+    Context* const context = context_of("urma_register_seg", ctx);
+    if (context == nullptr) return nullptr;
+    if (seg_cfg == nullptr) return null(refuse_null("urma_register_seg", "seg_cfg"));
     if (const auto status = check("urma_register_seg", *seg_cfg, *context)) return null(status);
     const auto segment = register_segment(*context, *seg_cfg);
     return segment ? *segment : null(refuse("urma_register_seg", segment.error()));
@@ -58,10 +56,9 @@ urma_status_t urma_unregister_seg(urma_target_seg_t* target_seg) {
 urma_target_seg_t* urma_import_seg(urma_context_t* ctx, urma_seg_t* seg, urma_token_t* token_value,
                                    uint64_t addr, urma_import_seg_flag_t flag) {
   return make("urma_import_seg", [&]() -> urma_target_seg_t* {
-    auto* const context = find<Context>(ctx);
-    if (context == nullptr || seg == nullptr) {
-      return null(refuse_null("urma_import_seg", "ctx or seg"));
-    }
+    Context* const context = context_of("urma_import_seg", ctx);
+    if (context == nullptr) return nullptr;
+    if (seg == nullptr) return null(refuse_null("urma_import_seg", "seg"));
     const uint32_t policy = seg->attr.bs.token_policy;
     if (const auto status = check_policy("urma_import_seg", policy)) return null(status);
     const bool checked = policy != URMA_TOKEN_NONE;

@@ -7,21 +7,25 @@
 
 namespace urma::umdk {
 
-// The life of JFS, JFR and Jetty, which is the same: alloc makes an object, active its queue;
+// The life of JFC, JFS, JFR and Jetty, which is the same: alloc makes an object, active its queue;
 // deactive and free end them. create and delete do two of these at once.
 
 // The rules of each kind, defined beside its calls: `begin` replaces URMA_DEF_ORDER in the caller's
 // configuration; `settle` checks the configuration of an object that becomes active, and replaces
 // defaults in it; `may_end` refuses to end an object that others use.
+struct Jfc;
 struct Jfs;
 struct Jfr;
 struct Jetty;
+urma_status_t begin(const char* call, urma_jfc_cfg_t& cfg);
 urma_status_t begin(const char* call, urma_jfs_cfg_t& cfg);
 urma_status_t begin(const char* call, urma_jfr_cfg_t& cfg);
 urma_status_t begin(const char* call, urma_jetty_cfg_t& cfg);
+urma_status_t settle(const char* call, Jfc& jfc);
 urma_status_t settle(const char* call, Jfs& jfs);
 urma_status_t settle(const char* call, Jfr& jfr);
 urma_status_t settle(const char* call, Jetty& jetty);
+urma_status_t may_end(const char* call, Jfc& jfc);
 urma_status_t may_end(const char* call, Jfs& jfs);
 urma_status_t may_end(const char* call, Jfr& jfr);
 urma_status_t may_end(const char* call, Jetty& jetty);
@@ -34,11 +38,20 @@ inline urma_status_t wrong_state(const char* call, bool active) {
 // Returns null with errno set if the context does not exist, or the configuration cannot be valid.
 template <class Object, class Config>
 Object* allocate(const char* call, urma_context_t* ctx, Config* cfg) {
-  auto* const context = find<Context>(ctx);
-  if (context == nullptr || cfg == nullptr) return null(refuse_null(call, "ctx or cfg"));
-  if (is_inherited(*context)) return null(refuse_inherited(call));
+  Context* const context = context_of(call, ctx);
+  if (context == nullptr) return nullptr;
+  if (cfg == nullptr) return null(refuse_null(call, "cfg"));
   if (const auto status = begin(call, *cfg); status != URMA_SUCCESS) return null(status);
   return Pool<Object>::make(*context, *cfg);
+}
+
+template <class Object, class Config, class Public>
+urma_status_t allocate(const char* call, urma_context_t* ctx, Config* cfg, Public** out) {
+  if (out == nullptr) return refuse_null(call, "the place for the object");
+  return run(call, [&] {
+    *out = allocate<Object>(call, ctx, cfg);
+    return *out != nullptr ? URMA_SUCCESS : static_cast<urma_status_t>(errno);
+  });
 }
 
 template <class Object>
@@ -60,12 +73,10 @@ urma_status_t deactivate(const char* call, Object& object) {
 template <class Object, class Config>
 Object* create(const char* call, urma_context_t* ctx, Config* cfg) {
   return make(call, [&]() -> Object* {
-    Object* const object = allocate<Object>(call, ctx, cfg);
+    typename Pool<Object>::Owner object(allocate<Object>(call, ctx, cfg));
     if (object == nullptr) return nullptr;
     const urma_status_t status = activate(call, *object);
-    if (status == URMA_SUCCESS) return object;
-    Pool<Object>::destroy(object);
-    return null(status);
+    return status == URMA_SUCCESS ? object.release() : null(status);
   });
 }
 

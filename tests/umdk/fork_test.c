@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A child of fork() cannot use the objects of its parent: each call fails at once. It can create
 // its own, and its parent goes on.
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -69,7 +70,12 @@ static void waits_fail(struct ends* ends) {
 
 static void objects_stay(struct ends* ends) {
   urma_jfc_cfg_t cfg = {.depth = 4, .jfce = ends->a.jfce};
-  CHECK(urma_create_jfc(ends->a.ctx, &cfg) == NULL);
+  urma_jfc_t* jfc = NULL;
+  CHECK(urma_create_jfc(ends->a.ctx, &cfg) == NULL && errno == URMA_FAIL);
+  CHECK(urma_alloc_jfc(ends->a.ctx, &cfg, &jfc) == URMA_FAIL && jfc == NULL);
+  CHECK(urma_create_jfce(ends->a.ctx) == NULL && errno == URMA_FAIL);
+  CHECK(urma_create_notifier(ends->a.ctx) == NULL && errno == URMA_FAIL);
+  CHECK(urma_alloc_token_id(ends->a.ctx) == NULL && errno == URMA_FAIL);
   CHECK(urma_delete_jetty(ends->a.jetty) == URMA_FAIL);
   CHECK(urma_delete_jfc(ends->a.jfc) == URMA_FAIL);
   CHECK(urma_unregister_seg(ends->a.seg) == URMA_FAIL);
