@@ -6,14 +6,15 @@
 
 #include "apps/capi/devices.h"
 #include "apps/capi/log.h"
+#include "apps/capi/program.h"
 #include "apps/common/near_names.h"
 #include "apps/common/output.h"
-#include "apps/common/program.h"
 #include "apps/urma_admin/device_text.h"
 #include "apps/urma_admin/json.h"
 #include "apps/urma_admin/options.h"
 #include "apps/urma_admin/processes.h"
 #include "apps/urma_admin/resource_text.h"
+#include "apps/urma_admin/topology_text.h"
 
 namespace urma::apps::admin {
 namespace {
@@ -42,7 +43,17 @@ void complain(const std::vector<std::string>& sentences) {
   for (const std::string& one : sentences) print_error(printable("urma_admin: " + one));
 }
 
+std::string peers_of(const Listed& devices) {
+  const Pages pages = read_pages();
+  complain(pages.skipped);
+  for (const capi::ListedDevice& one : devices) {
+    complain(left_out(opened_at(one, pages), Resource::tp));
+  }
+  return topology_text(devices, pages);
+}
+
 std::string text_of(const Options& options, const Listed& devices) {
+  if (options.topology) return peers_of(devices);
   if (!options.resource) {
     if (!options.whole) return device_table(devices);
     std::string out;
@@ -77,12 +88,10 @@ Exit run(const Options& options) {
 
 int main(int count, char** arguments) {
   namespace program = urma::apps::admin;
-  return urma::apps::run_program<program::Options>(
-      {.name = "urma_admin",
-       .version = urma::apps::library_version(),
-       .help = program::help,
-       .parse = program::parse_options,
-       .run = program::run,
-       .variables = {"URMA_DEVICES", "URMA_PING", "URMA_SEGMENTS"}},
-      count, arguments);
+  return urma::apps::capi::run_program<program::Options>({.name = "urma_admin",
+                                                          .version = {},
+                                                          .help = program::help,
+                                                          .parse = program::parse_options,
+                                                          .run = program::run},
+                                                         count, arguments);
 }

@@ -26,19 +26,16 @@ constexpr std::array<std::pair<std::string_view, Resource>, 7> resources = {
      {"stats", Resource::stats}}};
 
 // Words of UMDK's urma_admin for things that liburma does not have.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> absent = {
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> absent = {
     {{"jetty_group",
       "the pages of processes do not show groups of Jetties. Fix: show their "
       "Jetties, with urma_admin show dev DEV jetty"},
      {"rc",
-      "a connection is a Jetty that is bound, over the channel of its peer. Fix: show the "
-      "channels, with urma_admin show dev DEV tp"},
+      "the pages of processes do not show which Jetties are bound. Fix: show the channels, with "
+      "urma_admin show dev DEV tp"},
      {"tpreuse",
       "a channel is made anew when it is needed. Fix: show the channels, with "
-      "urma_admin show dev DEV tp"},
-     {"topo",
-      "liburma knows no topology. Fix: show the channels, with urma_admin show dev DEV "
-      "tp"}}};
+      "urma_admin show dev DEV tp"}}};
 
 // Returns what is wrong with a word, as a sentence that needs a fix.
 std::string wrong_word(std::string_view word, const std::vector<std::string>& valid) {
@@ -83,6 +80,15 @@ void read_device(Words words, Options& options) {
     usage(fmt::format("\"{}\" is one word too many. Fix: leave it out", words[3]));
 }
 
+// The words behind "show topo".
+void read_topology(Words words, Options& options) {
+  options.topology = true;
+  if (words.empty()) return;
+  throw Failure(Exit::error, fmt::format("the node \"{}\" is not known, as processes know their "
+                                         "own peers only. Fix: leave it out, and call this there",
+                                         words[0].substr(0, 60)));
+}
+
 void read_words(Words words, Options& options) {
   if (words.empty() || words[0] != "show") {
     usage(fmt::format("{}. Fix: urma_admin show",
@@ -90,7 +96,7 @@ void read_words(Words words, Options& options) {
   }
   if (words.size() == 1) return;
   if (words[1] == "dev") return read_device(words.subspan(2), options);
-  if (words[1] == "topo") refuse_absent("topo");
+  if (words[1] == "topo") return read_topology(words.subspan(2), options);
   usage(fmt::format("{}. Fix: urma_admin show dev DEV", wrong_word(words[1], {"dev", "topo"})));
 }
 
@@ -133,6 +139,7 @@ std::string help() {
   urma_admin show dev cxl0 jetty      the numbers of the Jetties that processes have there
   urma_admin show dev cxl0 jetty 1027 one of them
   urma_admin show dev udp_lo tp       the channels
+  urma_admin show topo                the peers to which each device has channels
   urma_admin show dev udp_lo stats    how many packets each process has sent, and so on
   urma_admin show --json              all of it, for programs
 

@@ -17,6 +17,7 @@ struct Options {
   std::string device;                // empty: all
   std::optional<Resource> resource;  // without it the devices themselves are shown
   std::optional<uint64_t> id;        // of one resource; of `stats`: a process
+  bool topology = false;             // the peers of the devices are shown
   bool whole = false;                // also what the devices can do
   bool json = false;
 };

@@ -7,9 +7,9 @@
 
 #include "apps/capi/eid.h"
 #include "apps/capi/log.h"
+#include "apps/capi/program.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/output.h"
-#include "apps/common/program.h"
 #include "apps/urma_ping/options.h"
 #include "apps/urma_ping/pinger.h"
 #include "apps/urma_ping/serving.h"
@@ -153,12 +153,10 @@ Exit run(const Options& options) {
 
 int main(int count, char** arguments) {
   namespace program = urma::apps::ping;
-  return urma::apps::run_program<program::Options>(
-      {.name = "urma_ping",
-       .version = urma::apps::library_version(),
-       .help = program::help,
-       .parse = program::parse_options,
-       .run = program::run,
-       .variables = {"URMA_DEVICES", "URMA_PING", "URMA_SEGMENTS"}},
-      count, arguments);
+  return urma::apps::capi::run_program<program::Options>({.name = "urma_ping",
+                                                          .version = {},
+                                                          .help = program::help,
+                                                          .parse = program::parse_options,
+                                                          .run = program::run},
+                                                         count, arguments);
 }

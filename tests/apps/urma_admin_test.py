@@ -164,6 +164,21 @@ def check_objects(device, server, pinger):
     return processes
 
 
+def check_topology(device, eid, server, pinger):
+    """Each of two processes at one EID has the other one as its peer."""
+    uasids = {pid: one["uasid"] for pid, one in look(device).items()}
+    lines = show("topo", "--dev", device).splitlines()
+    assert lines[0] == "========================== topo map start ============================="
+    assert lines[1] == f"Dev 0 ({device}): {eid}", lines
+    assert lines[-1] == "========================== topo map end ============================="
+    form = r"\t Connected to (\S+), uasid (\d+), path 0: up, process (\d+) \(urma_ping\)"
+    peers = {tuple(re.fullmatch(form, line).groups()) for line in lines[2:-1]}
+    assert {(eid, str(uasids[server.pid]), str(pinger.pid)),
+            (eid, str(uasids[pinger.pid]), str(server.pid))} == peers, (peers, uasids)
+    both = show("topo")
+    assert both.count("Dev ") == 2 and both.count("\t Not connected\n") == 1, both
+
+
 def test_objects_of_two_processes_over_the_network():
     with two_at_work(ADDRESS) as (server, pinger):
         processes = check_objects("network", server, pinger)
@@ -176,6 +191,7 @@ def test_objects_of_two_processes_over_the_network():
         assert f"peer_eid      : {NETWORK_EID}\n" in text and "tp_type       : 0 [RTP]\n" in text
         assert f"peer_uasid    : {processes[server.pid]['uasid']}\n" in text, text
         assert "tpid_list[0]" in text and show("dev", "network", "tp", 0).count("tpid_list") == 1
+        check_topology("network", NETWORK_EID, server, pinger)
         stats = show("dev", "network", "stats", pinger.pid)
         values = dict(re.findall(r"^(\w+) +: (.*)$", stats, re.MULTILINE))
         assert values["process"] == f"{pinger.pid} (urma_ping)" and int(values["tx_pkt"]) > 0, stats
@@ -194,6 +210,7 @@ def test_objects_of_two_processes_in_a_window():
         text = show("dev", "window", "tp")
         assert "tp_type       : 1 [CTP]\n" in text and f"peer_eid      : {eid}\n" in text, text
         assert set(map(int, re.findall(r"peer_uasid +: (\d+)", text))) == uasids, text
+        check_topology("window", eid, server, pinger)
         assert pinger.pid not in look("network"), "it is another device"
 
 
@@ -201,6 +218,7 @@ def test_nobody_has_opened_the_device():
     assert "jetty_cnt             :0 \n" in show("dev", "network", "jetty")
     assert show("dev", "network", "tp") == "dev_name      : network\nNo tpid_list found.\n"
     assert show("dev", "network", "stats") == "No process has opened network.\n"
+    assert f"Dev 0 (network): {NETWORK_EID}\n\t Not connected\nDev 1 (window): " in show("topo")
 
 
 def with_text(page, change):
@@ -278,9 +296,10 @@ def test_bad_input():
             (("show", "dev", "network", "tp", "0"), 1, "no process shows the tp 0 on network"),
             (("show", "dev", "network", "seg", "0"), 1, "no process shows the seg 0"),
             (("show", "dev", "network", "jetty_group"), 1, "do not show groups of Jetties"),
-            (("show", "dev", "network", "rc"), 1, "over the channel of its peer"),
+            (("show", "dev", "network", "rc"), 1, "do not show which Jetties are bound"),
             (("show", "dev", "network", "tpreuse"), 1, "made anew"),
-            (("show", "topo"), 1, "knows no topology")):
+            (("show", "tpo"), 2, "perhaps topo is meant"),
+            (("show", "topo", "1"), 1, 'the node "1" is not known')):
         done = run(*arguments)
         assert done.returncode == code and said in done.stderr, (said, done)
         assert done.stdout == "" and "Fix:" in done.stderr, done
