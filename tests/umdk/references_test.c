@@ -115,8 +115,8 @@ static void bound_jetties(struct ends* ends) {
   CHECK(urma_bind_jetty(a->jetty, a->to) == URMA_SUCCESS);
   REFUSES(EPERM, urma_delete_jetty(a->jetty));
   REFUSES(EPERM, urma_deactive_jetty(a->jetty));
-  REFUSES(EINVAL, urma_unimport_jetty(a->to));
-  REFUSES(EINVAL, urma_unimport_jfr(a->to));
+  REFUSES(URMA_FAIL, urma_unimport_jetty(a->to));
+  REFUSES(URMA_FAIL, urma_unimport_jfr(a->to));
   // Another Jetty that is bound to the same target.
   urma_jetty_cfg_t cfg = jetty_cfg_of(a->jfc, a->jfr);
   cfg.jfs_cfg.trans_mode = URMA_TM_RC;
@@ -124,7 +124,7 @@ static void bound_jetties(struct ends* ends) {
   REQUIRE(other != NULL);
   CHECK(urma_bind_jetty(other, a->to) == URMA_SUCCESS);
   CHECK(urma_unbind_jetty(other) == URMA_SUCCESS);
-  REFUSES(EINVAL, urma_unimport_jetty(a->to));
+  REFUSES(URMA_FAIL, urma_unimport_jetty(a->to));
   CHECK(urma_delete_jetty(other) == URMA_SUCCESS);
 }
 
