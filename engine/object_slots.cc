@@ -57,7 +57,7 @@ std::optional<uint32_t> object_number_in(uint32_t value) {
 ObservedJetty jetty_in(const ObjectView& row) {
   return {.kind = row.kind == ObjectKind::jfs     ? "jfs"
                   : row.kind == ObjectKind::jfr   ? "jfr"
-                  : row.kind == ObjectKind::group ? "group"
+                  : row.kind == ObjectKind::group ? "jetty_group"
                                                   : "jetty",
           .id = row.id,
           .state = jetty_state_in(row.state),

@@ -28,9 +28,9 @@ extern "C" {
 urma_jetty_grp_t* urma_create_jetty_grp(urma_context_t* ctx, urma_jetty_grp_cfg_t* cfg) {
   return make(__func__, [&]() -> Group* {
     const char* const call = "urma_create_jetty_grp";
-    auto* const context = find<Context>(ctx);
-    if (context == nullptr || cfg == nullptr) return null(refuse_null(call, "ctx or cfg"));
-    if (is_inherited(*context)) return null(refuse_inherited(call));
+    Context* const context = context_of(call, ctx);
+    if (context == nullptr) return nullptr;
+    if (cfg == nullptr) return null(refuse_null(call, "cfg"));
     return make_group(call, *context, *cfg);
   });
 }

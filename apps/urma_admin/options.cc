@@ -16,21 +16,19 @@ namespace {
 
 using Words = std::span<const std::string>;
 
-constexpr std::array<std::pair<std::string_view, Resource>, 7> resources = {
+constexpr std::array<std::pair<std::string_view, Resource>, 8> resources = {
     {{"jfc", Resource::jfc},
      {"jfs", Resource::jfs},
      {"jfr", Resource::jfr},
      {"jetty", Resource::jetty},
+     {"jetty_group", Resource::jetty_group},
      {"seg", Resource::seg},
      {"tp", Resource::tp},
      {"stats", Resource::stats}}};
 
 // Words of UMDK's urma_admin for things that liburma does not have.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 3> absent = {
-    {{"jetty_group",
-      "the pages of processes do not show groups of Jetties. Fix: show their "
-      "Jetties, with urma_admin show dev DEV jetty"},
-     {"rc",
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> absent = {
+    {{"rc",
       "the pages of processes do not show which Jetties are bound. Fix: show the channels, with "
       "urma_admin show dev DEV tp"},
      {"tpreuse",
@@ -50,8 +48,8 @@ std::string wrong_word(std::string_view word, const std::vector<std::string>& va
   }
   std::vector<std::string> valid;
   for (const auto& [name, resource] : resources) valid.emplace_back(name);
-  usage(
-      fmt::format("{}. Fix: give jfc, jfs, jfr, jetty, seg, tp or stats", wrong_word(word, valid)));
+  usage(fmt::format("{}. Fix: give jfc, jfs, jfr, jetty, jetty_group, seg, tp or stats",
+                    wrong_word(word, valid)));
 }
 
 Resource read_resource(std::string_view word) {
@@ -143,8 +141,8 @@ std::string help() {
   urma_admin show dev udp_lo stats    how many packets each process has sent, and so on
   urma_admin show --json              all of it, for programs
 
-  show dev DEV RESOURCE [ID]   jfc, jfs, jfr, jetty, seg (by its TokenID), tp, stats (by the
-                               process)
+  show dev DEV RESOURCE [ID]   jfc, jfs, jfr, jetty, jetty_group, seg (by its TokenID), tp, stats
+                               (by the process)
   -d, --dev DEV                only this device
   --brief, --all               as in UMDK, for devices that consist of several: there are none
   -w, --whole                  also what the devices can do
@@ -153,8 +151,9 @@ std::string help() {
   --version
 
 The devices are those of this user's programs (URMA_DEVICES). The processes are those of this user,
-or for root of all users, whose device has the EID, in C++ or C. A page shows 48 Jetties, JFSs and
-JFRs, 16 JFCs, 32 segments and 64 channels of a device, and tells how many more there are.
+or for root of all users, whose device has the EID, in C++ or C. A page shows 48 Jetties, JFSs,
+JFRs and groups, 16 JFCs, 32 segments and 64 channels of a device, and tells how many more there
+are.
 
 Exit codes: 0 ok   1 error, no such device or resource   2 usage
 )";

@@ -8,7 +8,7 @@
 namespace urma::apps::admin {
 
 // A kind of objects that processes have on a device.
-enum class Resource : uint8_t { jfc, jfs, jfr, jetty, seg, tp, stats };
+enum class Resource : uint8_t { jfc, jfs, jfr, jetty, jetty_group, seg, tp, stats };
 
 struct Options {
   enum class Mode : uint8_t { show, help, version };

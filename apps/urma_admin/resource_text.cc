@@ -31,6 +31,7 @@ constexpr Kind jfc_kind{"jfc", "RES_JFC", "----------JFC----------"};
 constexpr Kind jfs_kind{"jfs", "RES_JFS", "----------JFS----------"};
 constexpr Kind jfr_kind{"jfr", "RES_JFR", "----------JFR----------"};
 constexpr Kind jetty_kind{"jetty", "RES_JETTY", "---------JETTY---------", 22};
+constexpr Kind group_kind{"jetty_group", "RES_JETTY_GRP", "-------JETTY_GRP-------", 22};
 
 std::string title(std::string_view of) { return fmt::format("**********{}**********\n", of); }
 
@@ -75,6 +76,9 @@ std::string to_text(const ObservedJetty& one) {
     return row("jfs_id", one.id) + state_text + row("depth", one.sends) +
            row("pri", priority_of(one)) + row("jfc_id", one.jfc) +
            row("outstanding", one.outstanding);
+  }
+  if (one.kind == "jetty_group") {
+    return row("jetty_grp_id", one.id) + state_text + row("jetty_cnt", one.receives);
   }
   return row("jetty_id", one.id) + row("send_jfc_id", one.jfc) +
          row("recv_jfc_id", number(one.receives_jfc)) + row("jfr_id", number(one.jfr)) +
@@ -243,6 +247,8 @@ std::string resource_text(const std::string& device, const Devices& opened, Reso
       return objects_text(device, opened, jfr_kind, &ObservedObjects::jetties, id);
     case Resource::jetty:
       return objects_text(device, opened, jetty_kind, &ObservedObjects::jetties, id);
+    case Resource::jetty_group:
+      return objects_text(device, opened, group_kind, &ObservedObjects::jetties, id);
     case Resource::seg:
       return segments_text(device, opened, id);
     case Resource::tp:
@@ -277,7 +283,7 @@ std::vector<std::string> left_out(const Devices& opened, Resource resource) {
     } else if (resource == Resource::jfc) {
       if (objects->more_jfcs) say(" has more JFCs");
     } else if (objects->more_jetties > 0) {
-      say(fmt::format(" has {} more Jetties, JFSs and JFRs", objects->more_jetties));
+      say(fmt::format(" has {} more Jetties, JFSs, JFRs and groups", objects->more_jetties));
     }
   }
   return out;

@@ -418,5 +418,27 @@ TEST_CASE("sizes that are out of range are refused") {
   }
 }
 
+TEST_CASE("a group of Jetties refuses other devices' Jetties, and policies that do not exist") {
+  Side side = Side::open("udp:", {.threads = Threads::inlined});
+  Side other = Side::open("udp:", {.threads = Threads::inlined});
+  const auto refused = [](const auto& result) {
+    REQUIRE(result.status() == Status::invalid_argument);
+    CHECK(result.error().message.find("Fix: ") != std::string::npos);
+  };
+  refused(side.device.jetty_group({.policy = static_cast<GroupPolicy>(3)}));
+  refused(side.device.jetty_group({.id = JettyId(1)}));
+  refused(side.device.jetty_group({.id = JettyId(group_bit | 5)}));
+  JettyGroup group = side.device.jetty_group({.id = JettyId(5)}).value();
+  CHECK(number(group.id()) == (group_bit | 5));
+  CHECK(side.device.jetty({.id = JettyId(5)}).status() == Status::address_in_use);
+  refused(group.add(other.jetty));
+  refused(group.remove(other.jetty));
+  CHECK(group.remove(side.jetty).status() == Status::not_found);
+  const Jetty moved_to = std::move(other.jetty);
+  refused(group.add(other.jetty));
+  Device engines = open("udp:?engines=2").value();
+  CHECK(engines.jetty_group().status() == Status::unsupported);
+}
+
 }  // namespace
 }  // namespace urma::test

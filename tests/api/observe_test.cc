@@ -113,7 +113,7 @@ TEST_CASE("other processes see the Jetties, queues and segments of a device") {
     CHECK(find(sends.id()).kind == "jfs");
     CHECK(find(sends.id()).jfc != find(jfr.id()).jfc);
     const ObservedJetty grouped = find(without_group_bit(group.id()));
-    CHECK((grouped.kind == "group" && grouped.receives == 1));
+    CHECK((grouped.kind == "jetty_group" && grouped.receives == 1));
     CHECK(seen.jfcs.size() == 2);
     CHECK(seen.segments[0].bytes == 5000);
     CHECK(seen.segments[0].token_id == number(segment.local().token_id));

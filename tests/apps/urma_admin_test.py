@@ -216,6 +216,7 @@ def test_objects_of_two_processes_in_a_window():
 
 def test_nobody_has_opened_the_device():
     assert "jetty_cnt             :0 \n" in show("dev", "network", "jetty")
+    assert "jetty_group_cnt       :0 \n" in show("dev", "network", "jetty_group")
     assert show("dev", "network", "tp") == "dev_name      : network\nNo tpid_list found.\n"
     assert show("dev", "network", "stats") == "No process has opened network.\n"
     assert f"Dev 0 (network): {NETWORK_EID}\n\t Not connected\nDev 1 (window): " in show("topo")
@@ -295,7 +296,6 @@ def test_bad_input():
             (("show", "dev", "network", "jetty", "7"), 1, "no process shows the jetty 7 on"),
             (("show", "dev", "network", "tp", "0"), 1, "no process shows the tp 0 on network"),
             (("show", "dev", "network", "seg", "0"), 1, "no process shows the seg 0"),
-            (("show", "dev", "network", "jetty_group"), 1, "do not show groups of Jetties"),
             (("show", "dev", "network", "rc"), 1, "do not show which Jetties are bound"),
             (("show", "dev", "network", "tpreuse"), 1, "made anew"),
             (("show", "tpo"), 2, "perhaps topo is meant"),

@@ -61,7 +61,7 @@ struct ObservedChannels {
 // A Jetty of an observed device, a JFS (a queue of works alone), a JFR (a receive queue that
 // Jetties share) or a group of Jetties. Not those of the library itself.
 struct ObservedJetty {
-  std::string kind;                      // "jetty", "jfs", "jfr" or "group"
+  std::string kind;                      // "jetty", "jfs", "jfr" or "jetty_group"
   uint32_t id = 0;                       // its number on the device
   std::string state;                     // "ready", "suspended" or "error"
   uint32_t sends = 0;                    // how many works may be outstanding
