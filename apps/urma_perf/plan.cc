@@ -245,28 +245,28 @@ PlanShape Plan::shape(uint32_t entries) const {
     out.source_bytes = std::max(out.source_bytes, block.source + block.bytes);
     out.target_bytes = std::max(out.target_bytes, block.target + block.bytes);
   }
-  const size_t list = entries == 0 ? blocks_.size() : entries;
-  for (size_t begin = 0; begin < blocks_.size(); begin += list) {
-    const size_t end = std::min(begin + list, blocks_.size());
-    const auto works = static_cast<uint32_t>(works_of(blocks_, begin, end, entries != 0).size());
+  for (const std::vector<Gather>& list : lists_of(blocks_, entries)) {
+    const auto works = static_cast<uint32_t>(list.size());
     out.works += works;
     out.works_at_once = std::max(out.works_at_once, works);
   }
   return out;
 }
 
-std::vector<Gather> works_of(const std::vector<Block>& blocks, size_t begin, size_t end,
-                             bool gathers) {
-  std::vector<Gather> out;
-  uint64_t bytes = 0;
-  for (size_t i = begin; i < end; ++i) {
-    const bool fits = gathers && !out.empty() && i - out.back().begin < max_buffers &&
+std::vector<std::vector<Gather>> lists_of(const std::vector<Block>& blocks, uint32_t entries) {
+  const size_t list = entries == 0 ? blocks.size() : entries;
+  std::vector<std::vector<Gather>> out;
+  uint64_t bytes = 0;  // of the last work
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (i % list == 0) out.emplace_back();
+    std::vector<Gather>& works = out.back();
+    const bool fits = entries != 0 && !works.empty() && i - works.back().begin < max_buffers &&
                       bytes + blocks[i].bytes <= max_write_bytes;
     if (!fits) {
-      out.push_back({.begin = i, .end = i});
+      works.push_back({.begin = i, .end = i});
       bytes = 0;
     }
-    out.back().end = i + 1;
+    works.back().end = i + 1;
     bytes += blocks[i].bytes;
   }
   return out;

@@ -60,10 +60,9 @@ struct Gather {
   size_t begin = 0;
   size_t end = 0;
 };
-// Returns the works of the list of blocks [begin, end): each has as many blocks as a work can
-// gather. Without lists each block is a work.
-std::vector<Gather> works_of(const std::vector<Block>& blocks, size_t begin, size_t end,
-                             bool gathers);
+// Returns the works of each list of so many blocks: a work gathers as many of them as it can.
+// Without lists (0) there is one, in which each block is a work.
+std::vector<std::vector<Gather>> lists_of(const std::vector<Block>& blocks, uint32_t entries);
 // Returns how many works one write of so many bytes takes: one, up to max_write_bytes.
 constexpr uint32_t works_of_one_write(uint64_t bytes) {
   return static_cast<uint32_t>((bytes + max_write_bytes - 1) / max_write_bytes);

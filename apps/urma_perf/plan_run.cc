@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/urma_perf/plan_run.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "apps/common/failure.h"
@@ -16,10 +14,7 @@ PlanRun::PlanRun(Side& side, const Plan& plan, Jfc& completions, bool polls)
     : side_(side), completions_(completions), taker_(polls) {
   const uint32_t entries = side.what().plan.entries;
   blocks_ = entries == 0 ? plan.blocks() : plan.gathered().blocks();
-  const size_t list = entries == 0 ? blocks_.size() : entries;
-  for (size_t begin = 0; begin < blocks_.size(); begin += list) {
-    const size_t end = std::min(begin + list, blocks_.size());
-    const auto works = works_of(blocks_, begin, end, entries != 0);
+  for (const std::vector<Gather>& works : lists_of(blocks_, entries)) {
     lists_.push_back({.begin = gathers_.size(), .end = gathers_.size() + works.size()});
     gathers_.insert(gathers_.end(), works.begin(), works.end());
   }
@@ -104,21 +99,11 @@ void PlanRun::prepare() {
   for (const List& list : lists_) works_[list.end - 1].signalled = true;
 }
 
-void PlanRun::post(std::span<const Work> works) {
-  const bool all = side_.jetties().front().post(works) == works.size();
-  // There are as many berths as works.
-  if (all) return;
-  throw Failure(
-      Exit::error,
-      "a work was not accepted although a berth is vacant. Fix: report this as a fault of "
-      "liburma");
-}
+void PlanRun::post(std::span<const Work> works) { post_all(side_.jetties().front(), works); }
 
 // Waits for the completion of the only signalled work.
 void PlanRun::await() {
   constexpr uint32_t look_at_clock_every = 1024;
-  // Allows for paths as slow as 10 MB/s.
-  const auto patience = static_cast<int64_t>(10 * second + side_.what().bytes * 100);
   const int64_t begin = now();
   for (uint32_t looks = 1;; ++looks) {
     const auto taken = taker_.take(completions_);
@@ -127,11 +112,7 @@ void PlanRun::await() {
     }
     if (!taken.empty()) return;
     spin();
-    if (looks % look_at_clock_every != 0 || now() - begin < patience) continue;
-    throw Failure(Exit::peer_lost,
-                  fmt::format("no work has completed for {} s. Fix: check whether the server still "
-                              "runs; if not, start it again",
-                              patience / second));
+    if (looks % look_at_clock_every == 0) check_progress(side_.what(), begin);
   }
 }
 

@@ -65,7 +65,8 @@ Segment Side::make_segment(Device& device) {
   if (own_memory_ == nullptr) {
     throw Failure(Exit::error,
                   fmt::format("{}: the system refuses {} bytes. Fix: give a smaller --size or "
-                              "--depth, or allow more memory (ulimit -v, a container's limit)",
+                              "--depth (kv: fewer --blocks), or allow more memory (ulimit -v, a "
+                              "container's limit)",
                               what, bytes));
   }
   return must(device.register_memory({own_memory_.get(), bytes}, rights), what);

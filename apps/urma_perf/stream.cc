@@ -36,6 +36,24 @@ void Outcome::add(const Outcome& other) {
   verdict.add(other.verdict);
 }
 
+void post_all(Jetty& jetty, std::span<const Work> works) {
+  if (jetty.post(works) == works.size()) return;
+  throw Failure(
+      Exit::error,
+      "a work was not accepted although a berth is vacant. Fix: report this as a fault of "
+      "liburma");
+}
+
+void check_progress(const Case& what, int64_t since) {
+  // Allows for paths as slow as 10 MB/s.
+  const auto patience = static_cast<int64_t>(10 * second + what.bytes * 100);
+  if (now() - since < patience) return;
+  throw Failure(Exit::peer_lost,
+                fmt::format("no work has completed for {} s. Fix: check whether the server still "
+                            "runs; if not, start it again",
+                            patience / second));
+}
+
 Stream::Stream(Side& side, const std::vector<uint32_t>& jetties, Jfc& completions, bool polls,
                const std::optional<Timetable>& timetable)
     : side_(side),
@@ -89,7 +107,7 @@ void Stream::run_by_timetable(const Stop& stop, Outcome& outcome) {
       moved = at;
     } else {
       spin();
-      check_progress(moved);
+      check_progress(side_.what(), moved);
     }
     progress.at(at, outcome.messages);
   }
@@ -163,12 +181,7 @@ void Stream::stage(uint32_t number, Outcome& outcome) {
 void Stream::post_staged() {
   const auto staged = std::span(works_).first(std::exchange(staged_, 0));
   if (staged.empty()) return;
-  const bool all = side_.jetties()[staged_for_].post(staged) == staged.size();
-  // There are as many berths as slots.
-  if (all) return;
-  throw Failure(Exit::error,
-                "a work was not accepted although a berth is vacant. Fix: report this "
-                "as a fault of liburma");
+  post_all(side_.jetties()[staged_for_], staged);  // there are as many berths as slots
 }
 
 // Waits for completions and takes them.
@@ -177,7 +190,7 @@ void Stream::await(Outcome& outcome) {
   for (uint32_t looks = 1;; ++looks) {
     if (finish_all(taker_.take(completions_), outcome)) return;
     spin();
-    if (looks % look_at_clock_every == 0) check_progress(outcome.end);
+    if (looks % look_at_clock_every == 0) check_progress(side_.what(), outcome.end);
   }
 }
 
@@ -189,17 +202,6 @@ bool Stream::finish_all(std::span<const Completion> taken, Outcome& outcome) {
   // The latency of a read does not include reading its bytes, but the time of all works does.
   outcome.end = side_.what().test->reads() ? now() : at;
   return true;
-}
-
-// Fails if no work has completed since this time, and that is too long ago.
-void Stream::check_progress(int64_t since) const {
-  // Allows for paths as slow as 10 MB/s.
-  const auto patience = static_cast<int64_t>(10 * second + side_.what().bytes * 100);
-  if (now() - since < patience) return;
-  throw Failure(Exit::peer_lost,
-                fmt::format("no work has completed for {} s. Fix: check whether the server "
-                            "still runs; if not, start it again",
-                            patience / second));
 }
 
 void Stream::finish(const Completion& completion, int64_t at, Outcome& outcome) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "apps/urma_perf/clock.h"
@@ -35,6 +36,11 @@ struct Outcome {
   void add(const Outcome& other);
 };
 
+// Posts works to a Jetty that has as many vacant berths.
+void post_all(Jetty& jetty, std::span<const Work> works);
+// Fails if no work of the case has completed since this time, and that is too long ago.
+void check_progress(const Case& what, int64_t since);
+
 // Keeps works outstanding on some Jetties of the client, which complete in one queue, and posts
 // each again when it has completed. With one outstanding work it measures the time from post to
 // completion. With a timetable it posts each work when it is due instead, or later if all works
@@ -67,7 +73,6 @@ class Stream {
   bool finish_all(std::span<const Completion> taken, Outcome& outcome);
   void finish(const Completion& completion, int64_t at, Outcome& outcome);
   void await(Outcome& outcome);
-  void check_progress(int64_t since) const;
   size_t place(uint32_t jetty, uint32_t slot) const;
   uint64_t& window_at(uint32_t jetty, uint32_t slot);
 

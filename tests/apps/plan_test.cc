@@ -134,7 +134,9 @@ TEST_CASE("a list of blocks is cut into works of 16, and into none longer than a
     CHECK(shape.works_at_once == at_once);
   }
   const Plan large = Plan::of(400 << 20, 5);
-  const auto works = works_of(large.blocks(), 0, 5, true);
+  const auto lists = lists_of(large.blocks(), 5);
+  REQUIRE(lists.size() == 1);
+  const std::vector<Gather>& works = lists.front();
   REQUIRE(works.size() == 3);
   CHECK(works[0].end == 2);
   CHECK(works[2].begin == 4);
