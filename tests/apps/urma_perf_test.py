@@ -392,63 +392,6 @@ def test_registration():
         assert done.returncode == 2 and "Fix: " in done.stderr, done
 
 
-def test_blocks_of_a_cache():
-    """Blocks as one list of writes and as scatter lists, over each kind of medium, in each form."""
-    plan = ("kv", "--block", "100K", "--blocks", "40", "--count", "4", "--rounds", "2")
-    fields = ("blocks", "block_bytes", "entries", "works", "works_at_once")
-    rows = [(40, 102400, 0, 40, 40), (40, 102400, 1, 40, 1), (40, 102400, 16, 3, 1),
-            (40, 102400, 128, 3, 3)]
-    for more in ([], ["--private"], ["--served"], ["--device", "udp:"],
-                 ["--device", "fault(loss=2%,seed=3):udp:"], ["--order", "so"]):
-        found = results("--self", *plan, "--entries", "1,16,128", *more)
-        assert [tuple(row[field] for field in fields) for row in found] == rows, found
-        for row in found:
-            assert row["test"] == "kv" and row["size_bytes"] == 40 * 102400, row
-            assert row["mapped"] == (not more or more[0] in ("--served", "--order")), (more, row)
-            assert row["messages"] >= 2, row  # a round that lacked a processor does not count
-            for field in ("prep_us", "post_us", "one_write_us", "of_one_write"):
-                assert row[field] > 0, (field, row)
-            assert abs(row["of_one_write"] * row["p50_us"] / row["one_write_us"] - 1) < 0.01, row
-    assert len(results("--self", *plan, "--sweep")) == 9
-    done = run("--self", *plan, "--entries", "32")
-    lines = done.stdout.splitlines()
-    assert lines[0].split()[:3] == ["blocks", "entries", "works"], done
-    assert [line.split()[:3] for line in lines[2:4]] == [["40x100K", "-", "40"],
-                                                         ["40x100K", "32", "2"]], done
-    assert "a work gathers at most 16 blocks" in done.stdout, done
-    (row,) = csv.DictReader(io.StringIO(run("--self", *plan, "--csv").stdout))
-    assert row["blocks"] == "40" and float(row["prep_us"]) > 0 and float(row["post_us"]) > 0, row
-    assert run("--self", *plan, "--fail-if", "of_one<1000").returncode == 3
-
-
-def test_blocks_of_a_file():
-    with tempfile.TemporaryDirectory() as place:
-        path = pathlib.Path(place, "plan.txt")
-        short = ("--count", "3", "--rounds", "1")
-        path.write_text("# target source bytes\n1M 0 100001\n0 4K 64K\n200K 8 1\n10K 30\n")
-        for entries in ([], ["--entries", "4"]):
-            for row in results("--self", "kv", "--plan", str(path), *entries, *short):
-                assert row["blocks"] == 33 and row["block_bytes"] == 0, row
-                assert row["size_bytes"] == 100001 + 65536 + 1 + 30 * 10240, row
-        assert "33 blocks" in run("--self", "kv", "--plan", str(path), *short).stdout
-        # A server of its own, which learns the blocks from the client.
-        window = f"cxl:{place}/window?size=64M"
-        server = start(PROGRAM, "server", "--once", "--device", window)
-        try:
-            assert "urma_perf server at" in server.stdout.readline()
-            (row,) = results("kv", "--plan", str(path), "--device", window, *short)
-            assert row["blocks"] == 33 and row["mapped"], row
-        finally:
-            kill(server)
-        for text, why in (("8 1\n0 4 8\n", "line 2: the offset at the client, 4, is not a"),
-                          ("0 0 8\n\n4 0 8\n", "line 3: its block at 4 overlaps"),
-                          ("\x1b[31m\n", "line 1: "), ("", "has no blocks")):
-            path.write_text(text)
-            done = run("--self", "kv", "--plan", str(path))
-            assert done.returncode == 2 and why in done.stderr and "Fix: " in done.stderr, done
-            assert "\x1b" not in done.stderr and done.stdout == "", done
-
-
 def test_captures_that_lack_packets():
     """On both sides, the exit code is 7 and the message names the capture, the number, why and
     the fix."""
