@@ -110,16 +110,23 @@ void Responses::handle_for(Slice& slice, Flow& flow, const Atah& answer, Time no
   }
 }
 
+// Returns whether a slice in this state is done as soon as it is answered, if no driver reads its
+// memory. An acknowledgement may arrive before the answer.
+constexpr bool ends_when_answered(SliceState state) {
+  return state == SliceState::sending || state == SliceState::delivered;
+}
+static_assert(step(SliceState::sending, SliceEvent::answered, false).state == SliceState::done);
+static_assert(step(SliceState::delivered, SliceEvent::answered, false).state == SliceState::done);
+
 // The fast path of nearly all answers: the slice is the oldest of its flow and the only one of its
 // work, was executed, and no driver reads its memory. Returns how many slices it ended; the others
 // are handled one by one, which would do the same to each.
 uint32_t Responses::end_executed(Flow& flow, Tassn first, Tassn last, Time now) {
-  static_assert(step(SliceState::sending, SliceEvent::answered, false).state == SliceState::done);
   uint32_t ended = 0;
   while (flow.first_slice != Slice::none) {
     Slice& slice = slices_.at(flow.first_slice);
     const bool plain = slice.tassn >= first && slice.tassn <= last &&
-                       slice.state == SliceState::sending && !slice.is_tombstone() &&
+                       ends_when_answered(slice.state) && !slice.is_tombstone() &&
                        !slice.in_offer && slice.expected && !events_.in_device(slice) &&
                        !slice.asks;
     if (!plain) break;
