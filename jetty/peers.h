@@ -32,6 +32,7 @@ struct PeerState {
   uint32_t parked = 0;             // Target: packets that are parked, or for which room is reserved
   uint32_t contexts = 0;           // Target: sequence contexts of its queues
   bool waits_for_carrier = false;  // Initiator: the device had no room for slices to it
+  bool writes_at_once = false;     // Initiator: as the channel's function of this name
   bool lost = false;               // it was lost, and an event has been raised
   Time ignored_until{};            // Target: until then its requests are dropped (Refusals)
   Time datagrams_ignored_until{};  // Target: until then datagrams in its name are dropped, too

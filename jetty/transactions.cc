@@ -106,6 +106,7 @@ void Transactions::up(PeerId peer, transport::Channel& channel, Time now) {
   PeerState& state = peers_.at(peer);
   state.channel = &channel;
   state.facts = channel.facts();
+  state.writes_at_once = channel.writes_at_once();
   if (std::exchange(state.lost, false)) events_.raise({.kind = EventKind::peer_back, .peer = peer});
   initiator_.up(state, now);
 }

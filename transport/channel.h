@@ -60,6 +60,8 @@ class Channel {
   // as withdrawn.
   virtual bool offer(SliceRef slice, Class traffic, uint32_t bytes) = 0;
 
+  // Returns whether `begin` may return memory.
+  virtual bool writes_at_once() const { return false; }
   // Returns memory for a slice of one packet that bypasses the queue: `bytes` bytes of transaction
   // headers and payload. The packet has arrived once it is written and `end` is called. Returns
   // null if the slice must be offered: other slices wait, there is no room, or the medium has no

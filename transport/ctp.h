@@ -34,6 +34,7 @@ class Ctp final : public PacketChannel {
   uint32_t name_slice() { return ++slices_; }
 
   // Channel
+  bool writes_at_once() const override { return true; }
   std::byte* begin(uint32_t bytes) override;
   void end() override;
   std::byte* hold(const MemoryRange& range, PreparedSegment& prepared) override;

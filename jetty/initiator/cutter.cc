@@ -89,7 +89,7 @@ Cutter::Cut Cutter::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState&
         return Cut::done;
     }
   }
-  const bool sent = done.sent || (work.open_slices == 0 &&
+  const bool sent = done.sent || (peer.writes_at_once && work.open_slices == 0 &&
                                   write_at_once(flow, jetty, lease, work.cut_bytes, peer));
   if (!sent) return cut_slice(flow, jetty, lease, peer, now);
   const Berth& berth = jfs.berth(lease);

@@ -22,9 +22,10 @@ class LightWorks {
   // The posted work that is taken next may be sent in one packet, to the Jetty's first flow.
   // Returns whether it can be light then.
   bool takes(const Jetty& jetty, const Flow& flow, const Berth& berth) const {
-    return !fetches(berth) && berth.order == Order::none && jetty.gate.idle() &&
-           !jetty.ordering.in_order && !jetty.ordering.suspend_on_error &&
-           flow.sequence != Sequence::kept && jetty.first_flow == flows_.index_of(flow);
+    return !flow.peer_over && peers_.at(flow.peer).writes_at_once && !fetches(berth) &&
+           berth.order == Order::none && jetty.gate.idle() && !jetty.ordering.in_order &&
+           !jetty.ordering.suspend_on_error && flow.sequence != Sequence::kept &&
+           jetty.first_flow == flows_.index_of(flow);
   }
   // It was sent.
   void add(Flow& flow, Jetty& jetty, Time now);

@@ -29,6 +29,7 @@ class DirectChannel final : public transport::Channel {
     offered.push_back(slice);
     return true;
   }
+  bool writes_at_once() const override { return true; }
   std::byte* begin(uint32_t bytes) override {
     if (full) return nullptr;
     return sent.emplace_back(bytes).data();
