@@ -91,7 +91,11 @@ IcrcPrefix::Entry IcrcPrefix::compute(const Endpoint& from, const Endpoint& to, 
 }
 
 void seal(TxFrame& frame, const Endpoint& from, IcrcPrefix& prefix) {
-  uint32_t crc = prefix(from, frame.to, frame.bytes() + icrc_bytes);
+  seal(frame, frame.bytes(), from, prefix);
+}
+
+void seal(TxFrame& frame, size_t bytes, const Endpoint& from, IcrcPrefix& prefix) {
+  uint32_t crc = prefix(from, frame.to, bytes + icrc_bytes);
   crc = crc32_update(crc, frame.head, frame.head_bytes);
   for (unsigned i = 0; i < frame.piece_count; ++i) {
     crc = crc32_update(crc, frame.pieces[i].data, frame.pieces[i].bytes);

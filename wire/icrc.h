@@ -42,6 +42,8 @@ class IcrcPrefix {
 
 // Computes the ICRC of a frame whose head, pieces and padding are in place, and appends it.
 void seal(TxFrame& frame, const Endpoint& from, IcrcPrefix& prefix);
+// As above, for a caller that knows frame.bytes().
+void seal(TxFrame& frame, size_t bytes, const Endpoint& from, IcrcPrefix& prefix);
 
 // Returns whether the last four bytes of `packet` are its ICRC.
 bool verify(std::span<const std::byte> packet, const Endpoint& from, const Endpoint& to,

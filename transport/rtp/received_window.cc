@@ -10,17 +10,16 @@ constexpr int64_t duplicate_range = 8 << 20;  // UB 4.3.4: duplicates are [EPSN 
 
 }  // namespace
 
-ReceivedWindow::Arrival ReceivedWindow::classify(Psn psn, Pool& pool) const {
+ReceivedWindow::Arrival ReceivedWindow::classify_other(Psn psn, Pool& pool) const {
   const int64_t ahead = psn - expected_;
   if (ahead < 0) return ahead >= -duplicate_range ? Arrival::duplicate : Arrival::invalid;
   if (ahead >= window_) return Arrival::invalid;  // UB 4.3.5, UB 4.3.6
-  if (ahead == 0) return Arrival::fresh;
   if (!keeps_) return Arrival::not_kept;
   if (bitmap_ == none) return pool.full() ? Arrival::no_memory : Arrival::fresh;
   return test(pool.at(bitmap_), psn) ? Arrival::duplicate : Arrival::fresh;
 }
 
-ReceivedWindow::Arrival ReceivedWindow::receive(Psn psn, Pool& pool) {
+ReceivedWindow::Arrival ReceivedWindow::receive_around_hole(Psn psn, Pool& pool) {
   const Arrival arrival = classify(psn, pool);
   if (arrival != Arrival::duplicate && arrival != Arrival::invalid)
     highest_ = std::max(highest_, psn);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -33,9 +34,16 @@ class ReceivedWindow {
     no_memory,  // out of order, and there is no bitmap for it: treated as lost
     not_kept,   // out of order, and this window keeps none: treated as lost
   };
-  Arrival receive(Psn psn, Pool& pool);
+  Arrival receive(Psn psn, Pool& pool) {
+    if (psn != expected_ || kept_ > 0) return receive_around_hole(psn, pool);
+    highest_ = std::max(highest_, psn);
+    ++expected_;
+    return Arrival::fresh;
+  }
   // Returns what `receive` would return, and changes nothing.
-  Arrival classify(Psn psn, Pool& pool) const;
+  Arrival classify(Psn psn, Pool& pool) const {
+    return psn == expected_ ? Arrival::fresh : classify_other(psn, pool);
+  }
 
   // Returns the lowest number that has not arrived (EPSN).
   Psn expected() const { return expected_; }
@@ -56,6 +64,8 @@ class ReceivedWindow {
  private:
   static constexpr uint32_t none = UINT32_MAX;
 
+  Arrival receive_around_hole(Psn psn, Pool& pool);
+  Arrival classify_other(Psn psn, Pool& pool) const;
   // Returns whether the bitmap says that this packet has arrived.
   bool test(const Bitmap& bitmap, Psn psn) const {
     return bitmap.words[psn.value % max_window / 64] >> psn.value % 64 & 1;

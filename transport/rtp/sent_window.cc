@@ -66,8 +66,10 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
   Findings found;
   Acknowledgement& news = found.news;
   Psn psn = first_;
+  auto at = begin(pool);
+  if (!routes_.several()) acknowledge_run(at, psn, through, now, news);
   const Psn end = selective ? through + selective->bit_count : through + 1;
-  for (auto at = begin(pool); at && psn < end; ++at, ++psn) {
+  for (; at && psn < end; ++at, ++psn) {
     if (at->acknowledged) continue;
     if (psn > through && !selective->bit(static_cast<uint32_t>(psn - through))) continue;
     at->acknowledged = true;
@@ -101,6 +103,29 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
   // includes the wait for the question, and longer waits would follow from it.
   if (found.may_be_answer) news.rtt.reset();
   return news;
+}
+
+// The fast path of most packets, which does to all of them what `acknowledge` does to each: their
+// times rise with their numbers, so the first and the last one show everything.
+inline void SentWindow::acknowledge_run(Queue::Cursor& at, Psn& psn, Psn through, Time now,
+                                        Acknowledgement& news) {
+  const auto plain = [](const Packet& packet) {
+    return packet.copies == 1 && !packet.acknowledged && !packet.lost;
+  };
+  if (!at || psn > through || !plain(*at)) return;
+  news.overtaken = psn < highest_acknowledged_;
+  news.oldest_first_copy = now - age(*at, now);
+  const Packet* last = nullptr;
+  for (; at && psn <= through && plain(*at); ++at, ++psn) {
+    at->acknowledged = true;
+    news.bytes += at->bytes;
+    last = &*at;
+  }
+  inflight_bytes_ -= static_cast<uint32_t>(news.bytes);
+  news.highest = psn - 1;
+  news.rtt = age(*last, now);
+  news.newest_sent = now - *news.rtt;
+  highest_acknowledged_ = std::max(highest_acknowledged_, news.highest);
 }
 
 // If the acknowledgement comes sooner than any answer can come, it is for the first copy. If it

@@ -118,6 +118,9 @@ class SentWindow {
   // copy.
   bool may_answer(const Packet& packet, Duration since, const AnswerTimes& answer) const;
   struct Findings;
+  // Marks packets from the front as acknowledged, with a single path, up to the first one of which
+  // more is to be found out.
+  void acknowledge_run(Queue::Cursor& at, Psn& psn, Psn through, Time now, Acknowledgement& news);
   // These find out what an acknowledgement shows: of a packet that was sent more than once, or of
   // one that was sent once. Its last copy left `since` ago. `lost`: it was taken for lost.
   void learn_from_repeated(const Packet& packet, Duration since, bool lost,

@@ -289,11 +289,11 @@ void Tp::note_lost(uint64_t bytes, bool timed_out, Time now) {
 
 // ---- sending
 
-bool Tp::window_open(uint32_t payload, Time now, uint64_t planned) const {
+inline bool Tp::window_open(uint32_t payload, uint64_t window, Time now, uint64_t planned) const {
   if (sent_.next() - sent_.first() >= send_window_) return false;
   if (!routes().any_room_for_new(payload + header_allowance, now)) return false;
   const uint64_t inflight = sent_.inflight_bytes() + planned;
-  return inflight == 0 || inflight + payload + header_allowance <= pacer_.window_bytes();
+  return inflight == 0 || inflight + payload + header_allowance <= window;
 }
 
 bool Tp::wants_to_send(Time now) const {
@@ -308,12 +308,12 @@ bool Tp::can_send(Time now) const {
     if (!routes().any_room(largest, now)) return false;
     return sent_.inflight_bytes() == 0 || sent_.inflight_bytes() + largest <= pacer_.window_bytes();
   }
-  if (pulling_.packets > 0) return window_open(pulling_.payload(facts_.packet_bytes), now);
+  const uint64_t window = pacer_.window_bytes();
+  if (pulling_.packets > 0) return window_open(pulling_.payload(facts_.packet_bytes), window, now);
   const std::optional<uint32_t> payload = offered_payload();
-  if (!payload || !window_open(*payload, now)) return false;
+  if (!payload || !window_open(*payload, window, now)) return false;
   // A burst that fills the window asks for an acknowledgement, so small packets wait until several
   // may leave. They do not wait for more than half of the window, which would stay unused.
-  const uint64_t window = pacer_.window_bytes();
   const uint64_t least_room = std::min<uint64_t>(largest, window / 2);
   return sent_.inflight_bytes() + least_room <= window;
 }
@@ -409,10 +409,11 @@ void Tp::plan_lost(Plan& plan, Time now) {
 }
 
 void Tp::plan_new(Plan& plan, Time now) {
+  uint64_t window = pacer_.window_bytes();
   while (!plan.full() && (!plan.paced || pacer_.may_depart(routes(), now))) {
     if (pulling_.packets == 0 && !pick_slice(plan, now)) return;
     const uint32_t payload = pulling_.payload(facts_.packet_bytes);
-    if (!window_open(payload, now, plan.bytes_again)) {
+    if (!window_open(payload, window, now, plan.bytes_again)) {
       window_limited_ = true;
       return;
     }
@@ -435,6 +436,7 @@ void Tp::plan_new(Plan& plan, Time now) {
                                  .bytes = bytes,
                                  .again = false,
                                  .inflight_bytes = inflight});
+    if (plan.paced) window = pacer_.window_bytes();
     plan.add(*packet, psn, false, cci);
     if (++pulling_.next == pulling_.packets) pulling_.packets = 0;
   }
@@ -478,12 +480,13 @@ void Tp::plan_keep_alive(Plan& plan, Time now) {
 
 void Tp::finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now) {
   TxFrame& frame = *slot.frame;
+  const size_t written = frame.bytes();
   const bool fake = slot.withdrawn || packet.slice == no_slice;
   if (fake) ++counters_.filler;
   ++counters_.sent;
   Rtph header{.last = packet.last,
               .opcode = static_cast<uint8_t>(TpOpcode::data),
-              .padding = static_cast<uint8_t>(-frame.bytes() & 3),
+              .padding = static_cast<uint8_t>(-written & 3),
               .next = NextHeader::transaction,
               .source = number(local_),
               .destination = number(remote_),
@@ -493,18 +496,21 @@ void Tp::finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, boo
               .tpmsn = packet.tpmsn};
   header.emit(HeaderBytes<Rtph::size>(frame.head, Rtph::size));
   frame.ecn = reports_taken_.form() == ReportForm::none ? Ecn::not_ect : Ecn::ect0;
-  end_frame(frame, packet.route);
-  sent_.sending(packet, static_cast<uint16_t>(frame.bytes()), now);
+  const size_t bytes = end_frame(frame, written, packet.route);
+  sent_.sending(packet, static_cast<uint16_t>(bytes), now);
 }
 
-// Pads the frame to four bytes, sets its addresses by the route, and appends the ICRC.
-void Tp::end_frame(TxFrame& frame, uint8_t route) const {
-  frame.tail_bytes = static_cast<uint8_t>(-frame.bytes() & 3);
+// Pads the frame, of which so many bytes are written, to four bytes, sets its addresses by the
+// route, and appends the ICRC. Returns its size.
+size_t Tp::end_frame(TxFrame& frame, size_t written, uint8_t route) const {
+  frame.tail_bytes = static_cast<uint8_t>(-written & 3);
   frame.tail.fill(std::byte{0});
   frame.to = to_;
   frame.path = path_;
   routes().address(frame, route);
-  seal(frame, paths_.endpoints[frame.path], pools().prefix);
+  const size_t padded = written + frame.tail_bytes;
+  seal(frame, padded, paths_.endpoints[frame.path], pools().prefix);
+  return padded + icrc_bytes;
 }
 
 void Tp::fill_ack(TxFrame& frame) {
@@ -523,11 +529,10 @@ void Tp::fill_ack(TxFrame& frame) {
     if (report > 0) given.write(head.subspan<Rtph::size, LdcpCetph::size>());
     ++counters_.acks_sent;
   }
-  frame.tail_bytes = 0;
   frame.ecn = Ecn::not_ect;
   // The acknowledgement asks for nothing; switches report their queues on it.
   frame.cci = has_answers(given.form()) ? cci_with({}) : uint16_t{0};
-  end_frame(frame, route);
+  end_frame(frame, frame.head_bytes, route);
 }
 
 // ---- timers

@@ -119,10 +119,10 @@ class Tp final : public PacketChannel {
   // Those that the channel was made with.
   RtpPools& pools() const { return static_cast<RtpPools&>(shared_); }
   bool outstanding() const override { return !sent_.empty() || awaited_ > 0; }
-  // Returns whether the windows permit another new packet. `planned`: bytes of lost packets that
-  // leave in the same burst. Here and below, the routes' departures are ignored if `now` is
-  // `never`.
-  bool window_open(uint32_t payload, Time now, uint64_t planned = 0) const;
+  // Returns whether the windows permit another new packet. `window`: that of the pacer. `planned`:
+  // bytes of lost packets that leave in the same burst. Here and below, the routes' departures are
+  // ignored if `now` is `never`.
+  bool window_open(uint32_t payload, uint64_t window, Time now, uint64_t planned = 0) const;
   // Returns whether a packet waits, and windows permit it. New ones wait for lost ones.
   bool can_send(Time now) const;
   // A packet of the burst is about to leave. Returns its CCI.
@@ -132,7 +132,7 @@ class Tp final : public PacketChannel {
   [[gnu::cold]] void plan_keep_alive(Plan& plan, Time now);
   bool pick_slice(Plan& plan, Time now);
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
-  void end_frame(TxFrame& frame, uint8_t route) const;
+  size_t end_frame(TxFrame& frame, size_t written, uint8_t route) const;
   void apply(const ParsedAck& ack, Time now, PacketSink& sink);
   // These inform the congestion controllers. `inflight_bytes`: before the acknowledgement.
   void note_acknowledged(const SentWindow::Acknowledgement& news, uint64_t inflight_bytes,
