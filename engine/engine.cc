@@ -110,7 +110,7 @@ bool Engine::pass(Time now, const jetty::Jfc* polled, Stages stages) {
   }
   rest_.take_up(now, busy);
   // Most passes of a polling thread find nothing, and end here.
-  found_nothing_ = polled != nullptr && !busy && rest_.quiet(now);
+  found_nothing_ = !busy && rest_.quiet(now);
   if (found_nothing_) return false;
   if (!busy) stages.ended(Stage::look);
   if (commands_.waits() || commands_.arrived()) busy = run_commands(now) || busy;

@@ -56,7 +56,7 @@ class Engine {
   template <class Stages>
   bool pass(Time now, const jetty::Jfc* polled, Stages stages);
 
-  // Returns whether the last pass was run for an application and found and changed nothing.
+  // Returns whether the last pass found and changed nothing.
   bool found_nothing() const { return found_nothing_; }
   // Returns whether the last pass showed the application a completion.
   bool showed_completion() const { return showed_completion_; }

@@ -78,7 +78,7 @@ bool Passes::run_pass(const jetty::Jfc* polled, Stages stages) {
     stages.ended(Stage::finish);
     return true;
   }
-  plan_copies(machine);
+  plan_copies(machine, polled != nullptr);
   const bool reports = machine >= report_at_;
   if (reports) {
     stages.ended(Stage::finish);
@@ -89,8 +89,8 @@ bool Passes::run_pass(const jetty::Jfc* polled, Stages stages) {
   }
   // An alarm in the past would let no thread sleep.
   if (engine_.found_nothing() && engine_.rest().planned()) next_deadline_ = engine_.next_deadline();
-  const bool alarm_stays =
-      engine_.found_nothing() && (!engine_.rest().planned() || next_pass_is_sure());
+  const bool alarm_stays = polled != nullptr && engine_.found_nothing() &&
+                           (!engine_.rest().planned() || next_pass_is_sure());
   if (alarm_stays && !reports) {
     stages.ended(Stage::look);
     return false;
@@ -133,11 +133,11 @@ uint64_t Passes::work_done() const {
   return counters.works + counters.copied_bytes / jetty::copied_like_one;
 }
 
-void Passes::plan_copies(Time machine) {
+void Passes::plan_copies(Time machine, bool polled) {
   const uint64_t done = work_done();
   // A thread whose pass finds nothing polls, so there are enough passes.
-  const bool follow =
-      engine_.found_nothing() || machine - ran_at_ <= (done - work_done_ + 1) * copy_pace;
+  const bool follow = (polled && engine_.found_nothing()) ||
+                      machine - ran_at_ <= (done - work_done_ + 1) * copy_pace;
   copies_left_ = follow ? copies_per_pass : 0;
   work_done_ = done;
   ran_at_ = machine;

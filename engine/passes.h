@@ -93,7 +93,7 @@ class Passes {
   bool next_pass_is_sure() const;
   bool plan_next(Time now);
   uint64_t work_done() const;
-  void plan_copies(Time machine);
+  void plan_copies(Time machine, bool polled);
   bool pass_may_wait();
   [[gnu::cold]] void report(Time machine);
 
