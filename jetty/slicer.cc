@@ -8,6 +8,7 @@
 #include "base/copy.h"
 #include "jetty/atomics.h"
 #include "wire/ta_chain.h"
+#include "wire/tp_headers.h"
 
 namespace urma::jetty {
 
@@ -128,6 +129,8 @@ uint32_t payload_of(const SlicePacket& packet) {
 }  // namespace
 
 void write_packet(const SlicePacket& packet, TxFrame& frame) {
+  static_assert(Rtph::size + TaRequest::max_size + most_copied_behind_headers <=
+                TxFrame::head_room);
   if (packet.berth.operation == Operation::atomic) {
     const size_t all = write_atomic(packet, rest_of_head(frame));
     frame.head_bytes = static_cast<uint8_t>(frame.head_bytes + all);
@@ -138,7 +141,27 @@ void write_packet(const SlicePacket& packet, TxFrame& frame) {
   });
   frame.head_bytes = static_cast<uint8_t>(frame.head_bytes + headers);
   const uint32_t offset = packet.offset + packet.index * packet.packet_bytes;
-  gather(packet.pieces, offset, payload_of(packet), frame);
+  add_payload(packet.pieces, offset, payload_of(packet), frame);
+}
+
+// The headers of a slice's packets differ in where the packet's data lies.
+void write_further_packet(const SlicePacket& packet, const TxFrame& before, TxFrame& frame) {
+  const OpcodeInfo& info = info_of(opcode_of(packet));
+  const uint32_t offset = packet.index * packet.packet_bytes;
+  const size_t headers = chain_bytes(info);
+  std::byte* const head = frame.head + frame.head_bytes;
+  copy_bytes(head, before.head + frame.head_bytes, headers);
+  std::byte* at = head + Btah::size + (info.to_jetty ? Mtetah::size : 0);
+  if (info.to_memory) {
+    Maetah::place(HeaderBytes<Maetah::size>(at, Maetah::size),
+                  packet.berth.address + packet.offset + offset);
+    at += Maetah::size;
+  }
+  if (info.offset) {
+    Ofstetah{.kib = offset / 1024}.emit(HeaderBytes<Ofstetah::size>(at, Ofstetah::size));
+  }
+  frame.head_bytes = static_cast<uint8_t>(frame.head_bytes + headers);
+  add_payload(packet.pieces, packet.offset + offset, payload_of(packet), frame);
 }
 
 namespace {

@@ -36,6 +36,10 @@ struct SlicePacket {
 };
 void write_packet(const SlicePacket& packet, TxFrame& frame);
 
+// The same for a packet behind the first one of a slice. `before`: the frame of another packet of
+// this slice, but for its last one, with as much in front of its headers.
+void write_further_packet(const SlicePacket& packet, const TxFrame& before, TxFrame& frame);
+
 // Writes the only packet of a slice, with a copy of its payload, into memory of the channel.
 // Returns false if the channel has none.
 bool write_straight(const SlicePacket& packet, transport::Channel& channel);
@@ -73,6 +77,17 @@ void copy_out_pieces(std::span<const Piece> pieces, uint32_t offset, std::span<s
 inline void copy_out(std::span<const Piece> pieces, uint32_t offset, std::span<std::byte> out) {
   if (pieces.size() != 1) return copy_out_pieces(pieces, offset, out);
   copy_bytes(out.data(), pieces[0].data + offset, out.size());
+}
+
+// Payload of at most this size is copied behind the headers, which costs less than each further
+// piece of a frame costs the ICRC and the system.
+inline constexpr uint32_t most_copied_behind_headers = 64;
+// Makes it the frame's payload, as `gather` does, or copies it there.
+inline void add_payload(std::span<const Piece> pieces, uint32_t offset, uint32_t bytes,
+                        TxFrame& frame) {
+  if (bytes > most_copied_behind_headers) return gather(pieces, offset, bytes, frame);
+  copy_out(pieces, offset, {frame.head + frame.head_bytes, bytes});
+  frame.head_bytes = static_cast<uint8_t>(frame.head_bytes + bytes);
 }
 
 // Copies `data` to `pieces`, from `offset` on; the pieces are long enough for it.

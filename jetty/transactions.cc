@@ -24,12 +24,17 @@ Transactions::Transactions(const Limits& limits, memseg::SegmentTable& segments,
               peers_, segments, jetties_, groups_, channels, events) {}
 
 void Transactions::write(std::span<transport::PacketSlot> packets) {
-  for (transport::PacketSlot& packet : packets) {
-    if (packet.slice == transport::SliceRef{}) continue;  // the channel's own
-    if (packet.slice.slot & Answers::slot_flag) {
-      target_.answers().write(packet);
+  while (!packets.empty()) {
+    const transport::SliceRef slice = packets.front().slice;
+    size_t count = 1;
+    while (count < packets.size() && packets[count].slice == slice) ++count;
+    const auto of_slice = packets.first(count);
+    packets = packets.subspan(count);
+    if (slice == transport::SliceRef{}) continue;  // the channel's own
+    if (slice.slot & Answers::slot_flag) {
+      for (transport::PacketSlot& packet : of_slice) target_.answers().write(packet);
     } else {
-      initiator_.write(packet);
+      initiator_.write(of_slice);
     }
   }
 }

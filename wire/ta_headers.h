@@ -127,6 +127,14 @@ struct Maetah {
                               Member<&Maetah::token_id, 68, 20>, Member<&Maetah::length, 96, 32>>;
 
   static Maetah parse(HeaderView<size> in) { return read_header<Maetah>(in); }
+  // Changes the address in a header that was emitted.
+  static void place(HeaderBytes<size> header, uint64_t address) {
+    store_be<8>(header.data(), address);
+  }
+  // `word`: the last 8 bytes of the header, in host order.
+  static uint32_t token_id_of(uint64_t word) {
+    return static_cast<uint32_t>(word >> Field<68, 20>::shift & Field<68, 20>::mask);
+  }
   void emit(HeaderBytes<size> out) const { Layout::write(*this, out); }
   friend bool operator==(const Maetah&, const Maetah&) = default;
 };

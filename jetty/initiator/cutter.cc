@@ -271,51 +271,66 @@ void Cutter::put_order(SlicePacket& packet, const Flow& flow, const Jetty& jetty
 
 // ---- packets
 
-void Cutter::write(transport::PacketSlot& packet) {
-  Slice* slice = slices_.find(packet.slice);
+void Cutter::write(std::span<transport::PacketSlot> packets) {
+  Slice* slice = slices_.find(packets.front().slice);
   if (slice == nullptr) {
-    packet.withdrawn = true;  // already answered: a repeated packet is sent without content
+    // Already answered: repeated packets are sent without content.
+    for (transport::PacketSlot& packet : packets) packet.withdrawn = true;
     return;
   }
-  const Flow& flow = flows_.at(slice->flow);
   const bool wanted = !slice->is_tombstone() && slice->state != SliceState::withdrawing &&
                       slice->state != SliceState::settling;
-  if (!wanted) {
-    packet.withdrawn = true;
-    // A packet that is written again may have arrived before, with its data.
-    slice->reports_cancelled = slice->reports_cancelled || !packet.again;
-    write_filler(slice->tassn, flow.rc_id, slice->retry, *packet.frame);
-    offers_.leave(*slice);
-    return;
-  }
+  if (!wanted) return withdraw(*slice, packets);
   if (slice->state == SliceState::offered || slice->state == SliceState::reoffered) {
     slice->state = step(slice->state, SliceEvent::pulled, false).state;
   }
   events_.note_in_fill(*slice);
+  const Flow& flow = flows_.at(slice->flow);
   const Jetty& jetty = flows_.jetty_of(flow);
-  const Queues& queues = *jetty.queues;
+  const Jfs& jfs = jetty.queues->jfs();
+  const Berth& berth = jfs.berth(slice->berth);
   const uint32_t packet_bytes = peers_.at(flow.peer).facts.packet_bytes;
   const bool kept = flow.sequence == Sequence::kept;
-  const bool atomic = queues.jfs().berth(slice->berth).operation == Operation::atomic;
-  write_packet({.berth = queues.jfs().berth(slice->berth),
-                .notify = queues.jfs().notify(slice->berth),
-                .expected = atomic ? queues.jfs().values(slice->berth).expected : 0,
-                .pieces = queues.jfs().pieces(slice->berth),
-                .tassn = slice->tassn,
-                .offset = slice->offset,
-                .bytes = slice->bytes,
-                .last = slice->last,
-                .retry = slice->retry,
-                .order = jetty.works[slice->berth].order,
-                .allocate = slice->asks || (kept && slices_.only_tombstones(slice->previous)),
-                .in_context = kept,
-                .rc_id = flow.rc_id,
-                .packet_bytes = packet_bytes,
-                .index = packet.index},
-               *packet.frame);
-  const bool read = queues.jfs().berth(slice->berth).operation == Operation::read;
-  if (read || packet.index + 1u == transport::packets_of(slice->bytes, packet_bytes))
+  const bool atomic = berth.operation == Operation::atomic;
+  SlicePacket next{.berth = berth,
+                   .notify = jfs.notify(slice->berth),
+                   .expected = atomic ? jfs.values(slice->berth).expected : 0,
+                   .pieces = jfs.pieces(slice->berth),
+                   .tassn = slice->tassn,
+                   .offset = slice->offset,
+                   .bytes = slice->bytes,
+                   .last = slice->last,
+                   .retry = slice->retry,
+                   .order = jetty.works[slice->berth].order,
+                   .allocate = slice->asks || (kept && slices_.only_tombstones(slice->previous)),
+                   .in_context = kept,
+                   .rc_id = flow.rc_id,
+                   .packet_bytes = packet_bytes,
+                   .index = packets.front().index};
+  write_packet(next, *packets.front().frame);
+  // A packet that others follow in its slice is not the last one, unless packets are repeated.
+  const TxFrame* before = packets.front().frame;
+  for (const transport::PacketSlot& packet : packets.subspan(1)) {
+    const bool follows = packet.index > next.index;
+    next.index = packet.index;
+    follows ? write_further_packet(next, *before, *packet.frame)
+            : write_packet(next, *packet.frame);
+    before = packet.frame;
+  }
+  const bool read = berth.operation == Operation::read;
+  if (read || next.index + 1u == transport::packets_of(slice->bytes, packet_bytes))
     offers_.leave(*slice);
+}
+
+// Writes filler instead of the packets of a slice that was cancelled.
+void Cutter::withdraw(Slice& slice, std::span<transport::PacketSlot> packets) {
+  for (transport::PacketSlot& packet : packets) {
+    packet.withdrawn = true;
+    // A packet that is written again may have arrived before, with its data.
+    slice.reports_cancelled = slice.reports_cancelled || !packet.again;
+    write_filler(slice.tassn, flows_.at(slice.flow).rc_id, slice.retry, *packet.frame);
+  }
+  offers_.leave(slice);
 }
 
 }  // namespace urma::jetty

@@ -47,12 +47,13 @@ class Cutter {
   // Sends the posted work that will be taken next, if no work must precede it and it is sent in one
   // packet, without a copy. Returns whether it did; if not, it has done nothing.
   bool send_light(const Jetty& jetty);
-  // Writes a packet that the channel asks for.
-  void write(transport::PacketSlot& packet);
+  // Writes packets of one slice that the channel asks for.
+  void write(std::span<transport::PacketSlot> packets);
 
  private:
   enum class Cut : uint8_t { done, blocked, no_memory };
 
+  void withdraw(Slice& slice, std::span<transport::PacketSlot> packets);
   Flow* flow_ahead(const Jetty& jetty);
   Cut cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, const DoneAhead& done,
               Time now);

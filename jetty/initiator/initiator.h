@@ -69,7 +69,7 @@ class Initiator {
   // mapped: at most `budget` slices, where a large copy counts as several. Returns false if it
   // could do nothing.
   bool cut(uint32_t budget, Time now);
-  void write(transport::PacketSlot& packet) { cutter_.write(packet); }
+  void write(std::span<transport::PacketSlot> packets) { cutter_.write(packets); }
   // As SliceEvents.
   void begin_fill(uint64_t fill) { events_.begin_fill(fill); }
   void settled(uint64_t fill, Time now) { events_.settled(fill, now); }

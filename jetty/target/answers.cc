@@ -210,10 +210,10 @@ void Answers::write(transport::PacketSlot& slot) {
   URMA_ASSERT(record != nullptr, "an answer is kept until it is delivered or its channel is gone");
   const Packet out = packet(*record, slot.index);
   TxFrame& frame = *slot.frame;
-  if (out.data.bytes > 0) frame.pieces[frame.piece_count++] = out.data;
   const std::span<std::byte> head(frame.head + frame.head_bytes,
                                   TxFrame::head_room - frame.head_bytes);
   frame.head_bytes = static_cast<uint8_t>(frame.head_bytes + out.emit_head(head));
+  add_payload({&out.data, 1}, 0, out.data.bytes, frame);
 }
 
 // Sends the answer directly into the channel, past its queue. On a medium that permits this, the

@@ -127,6 +127,42 @@ TEST_CASE("the packets of a write place each byte once, at its address, in any o
   }
 }
 
+// Returns the wire's bytes of the packet, written after that with the number before.
+std::vector<std::byte> written_after(SlicePacket packet) {
+  static drivers::FramePool pool(2);
+  std::array<TxFrame*, 2> frames{};
+  REQUIRE(pool.lend(frames) == 2);
+  for (TxFrame* frame : frames) {
+    frame->head_bytes = room;
+    frame->piece_count = frame->tail_bytes = 0;
+  }
+  --packet.index;
+  write_packet(packet, *frames[0]);
+  ++packet.index;
+  write_further_packet(packet, *frames[0], *frames[1]);
+  std::vector<std::byte> wire(frames[1]->bytes());
+  drivers::flatten(*frames[1], wire.data());
+  for (TxFrame* frame : frames) pool.take_back(frame);
+  wire.erase(wire.begin(), wire.begin() + room);
+  return wire;
+}
+
+TEST_CASE("a packet that is written after another one of its slice has the same bytes") {
+  Prng prng(9);
+  for (const uint32_t bytes : sizes) {
+    for (const Operation operation : {Operation::write, Operation::send}) {
+      if (operation == Operation::send && bytes > max_send_bytes) continue;
+      for (const unsigned kind : {0u, 1u, 2u}) {
+        Posted posted(operation, kind == 1, bytes, prng);
+        posted.berth.with_notify = kind == 2 && operation == Operation::write;
+        for_all_packets(posted, 1024, [&](const SlicePacket& slice, uint16_t, const Written& one) {
+          if (slice.index > 0) REQUIRE(written_after(slice) == one.wire);
+        });
+      }
+    }
+  }
+}
+
 TEST_CASE("each packet of the last slice of a write with notify has the notification") {
   Prng prng(6);
   for (const uint32_t bytes : sizes) {
