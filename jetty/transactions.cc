@@ -54,46 +54,33 @@ void extend(Parsed& parsed, const transport::Received& packet) {
 }  // namespace
 
 // Answers to our own works need no room, so they are always accepted.
-bool Transactions::admits(const transport::Received& packet, size_t waiting) {
+bool Transactions::admits(const transport::Received& packet) {
   if (packet.datagram) [[unlikely]]
     return true;
-  if (target_.admits(packet, waiting)) return true;
+  if (target_.admits(packet)) return true;
   const OpcodeInfo* info = packet.withdrawn ? nullptr : opcode_of(packet);
   return info != nullptr && !info->request;
 }
 
-void Transactions::accept(std::span<const transport::Received> packets, Time now) {
-  for (const transport::Received& packet : packets) {
-    if (packet.datagram) [[unlikely]] {
-      target_.handle_datagram(packet, now);
-      continue;
+void Transactions::accept(const transport::Received& packet, Time now) {
+  if (packet.datagram) [[unlikely]]
+    return target_.handle_datagram(packet, now);
+  if (packet.withdrawn) return target_.handle_filler(packet, now);
+  const OpcodeInfo* info = opcode_of(packet);
+  if (info != nullptr && !info->request) {
+    ParsedResponse response;
+    if (parse_response(packet.head, response)) {
+      extend(response, packet);
+      return initiator_.handle_response(packet.peer, response, now);
     }
-    // A packet whose head was copied has been tried by `accept_expected`, where it lies.
-    const bool untried = packet.head.data() == packet.bytes.data();
-    const bool whole = packet.last && !packet.withdrawn;
-    if (untried && whole && target_.handle_expected(packet.peer, packet.bytes, now)) continue;
-    if (packet.withdrawn) {
-      target_.handle_filler(packet, now);
-      continue;
+  } else {
+    ParsedRequest request;
+    if (parse_request(packet.head, request)) {
+      extend(request, packet);
+      return target_.handle_request(packet, request, now);
     }
-    const OpcodeInfo* info = opcode_of(packet);
-    if (info != nullptr && !info->request) {
-      ParsedResponse response;
-      if (parse_response(packet.head, response)) {
-        extend(response, packet);
-        initiator_.handle_response(packet.peer, response, now);
-        continue;
-      }
-    } else {
-      ParsedRequest request;
-      if (parse_request(packet.head, request)) {
-        extend(request, packet);
-        target_.handle_request(packet, request, now);
-        continue;
-      }
-    }
-    target_.handle_malformed();
   }
+  target_.handle_malformed();
 }
 
 void Transactions::delivered(PeerId, std::span<const transport::SliceRef> slices, Time now) {

@@ -40,10 +40,13 @@ class Transactions final : public transport::PacketSource, public transport::Pac
   void write(std::span<transport::PacketSlot> packets) override;
 
   // PacketSink
-  bool admits(const transport::Received& packet, size_t waiting) override;
-  void accept(std::span<const transport::Received> packets, Time now) override;
+  bool admits(const transport::Received& packet) override;
+  void accept(const transport::Received& packet, Time now) override;
   bool accept_expected(PeerId from, std::span<const std::byte> packet, Time now) override {
     return target_.handle_expected(from, packet, now);
+  }
+  bool accept_next(const transport::Received& packet) override {
+    return target_.handle_next(packet);
   }
   void delivered(PeerId peer, std::span<const transport::SliceRef> slices, Time now) override;
   void up(PeerId peer, transport::Channel& channel, Time now) override;

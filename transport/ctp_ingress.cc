@@ -78,7 +78,7 @@ void CtpIngress::take(const RxFrame& frame, Time now) {
                         .withdrawn = filler,
                         .head = std::span<const std::byte>(head).first(copied).subspan(Ctph::size),
                         .bytes = std::span(frame.data, frame.bytes).subspan(Ctph::size)};
-  if (sink_.admits(packet, 0)) return sink_.accept({&packet, 1}, now);
+  if (sink_.admits(packet)) return sink_.accept(packet, now);
   // The packet will not come again; its initiator notices that when the work times out. This
   // happens only if the peer has used more than its share.
   ++counters_.no_memory;
@@ -89,7 +89,7 @@ void CtpIngress::take_without_channel(std::span<const std::byte> head, const RxF
   if (!datagrams_.are(head)) return setup_.handle(head, *frame.from, frame.path, now);
   Received packet;
   const bool ours = datagrams_.parse(std::span(frame.data, frame.bytes), head, *frame.from, packet);
-  if (ours && sink_.admits(packet, 0)) sink_.accept({&packet, 1}, now);
+  if (ours && sink_.admits(packet)) sink_.accept(packet, now);
 }
 
 }  // namespace urma::transport

@@ -57,18 +57,20 @@ class PacketSink {
  public:
   virtual ~PacketSink() = default;
 
-  // Returns whether `accept` could take this packet after `waiting` others. If not, the packet is
-  // treated as lost and retransmitted: the one form of back-pressure that cannot deadlock.
-  virtual bool admits(const Received& packet, size_t waiting) = 0;
-  virtual void accept(std::span<const Received> packets, Time now) = 0;
+  // Returns whether `accept` could take this packet now. If not, the packet is treated as lost and
+  // retransmitted: the one form of back-pressure that cannot deadlock.
+  virtual bool admits(const Received& packet) = 0;
+  virtual void accept(const Received& packet, Time now) = 0;
   // Takes the packet of a slice that has no other, if it is the one that is expected next of its
   // queue, and returns true. Returns false, without any effect, if it is not: then it must be
   // admitted and accepted. `packet`: the transaction headers and payload; the sender may still be
-  // able to change them, so each byte is read once. For a caller that hands packets over one by
-  // one: what was received before has been accepted.
+  // able to change them, so each byte is read once.
   virtual bool accept_expected(PeerId, std::span<const std::byte> /*packet*/, Time) {
     return false;
   }
+  // Takes the packet that continues the slice of the packet before it, and returns true. Returns
+  // false, without any effect, if it does not: then it must be admitted and accepted.
+  virtual bool accept_next(const Received&) { return false; }
   // Each packet of these slices has been acknowledged. Slices come in the order of their offers.
   virtual void delivered(PeerId peer, std::span<const SliceRef> slices, Time now) = 0;
 

@@ -150,6 +150,27 @@ struct MessageHeaders {
   }
 };
 
+// The chain of a write with a token, as words in host order. Packets of one slice differ in the
+// address only.
+struct WriteWords {
+  static constexpr size_t size = chain_bytes(info_of(TaOpcode::write));
+  static_assert(size == Btah::size + Maetah::size + Tvetah::size);
+
+  uint64_t base = 0;     // BTAH; no packet has 0
+  uint64_t address = 0;  // of MAETAH
+  uint64_t range = 0;    // the rest of MAETAH
+  uint32_t token = 0;
+
+  // Each byte is read once.
+  static WriteWords read(HeaderView<size> in) {
+    return {.base = load_be<8>(in.data()),
+            .address = load_be<8>(in.data() + Btah::size),
+            .range = load_be<8>(in.data() + Btah::size + 8),
+            .token = static_cast<uint32_t>(load_be<4>(in.data() + Btah::size + Maetah::size))};
+  }
+  friend bool operator==(const WriteWords&, const WriteWords&) = default;
+};
+
 // The chain of a write with an immediate.
 struct ImmediateHeaders {
   Btah base;

@@ -7,6 +7,7 @@ Assembly& Assemblies::create(const Assembly& assembly) {
   Assembly& created = *slab_.create(assembly);
   const uint32_t index = slab_.index_of(&created);
   by_slice_.insert(key(assembly.channel, assembly.slice), index);
+  latest_ = index;
   PeerState& peer = peers_.at(assembly.peer);
   created.next = peer.first_assembly;
   if (peer.first_assembly != Assembly::none) slab_.at(peer.first_assembly).previous = index;

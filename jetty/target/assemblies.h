@@ -24,7 +24,15 @@ class Assemblies {
   // Returns the slice that this packet belongs to, or null if it is not stored.
   Assembly* find(const transport::Received& packet) {
     const uint32_t index = by_slice_.find(key(packet.channel, packet.slice));
-    return index == by_slice_.none ? nullptr : &slab_.at(index);
+    if (index == by_slice_.none) return nullptr;
+    latest_ = index;
+    return &slab_.at(index);
+  }
+  // As `find`, but looks only at the slice that was created or found last.
+  Assembly* latest(const transport::Received& packet) {
+    if (!slab_.live(latest_)) return nullptr;
+    Assembly& one = slab_.at(latest_);
+    return one.channel == packet.channel && one.slice == packet.slice ? &one : nullptr;
   }
   // Stores the slice. There must be room.
   Assembly& create(const Assembly& assembly);
@@ -54,6 +62,7 @@ class Assemblies {
   PeerStates& peers_;
   Slab<Assembly> slab_;
   FlatMap<uint64_t> by_slice_;
+  uint32_t latest_ = 0;
 };
 
 }  // namespace urma::jetty

@@ -12,6 +12,20 @@ void Assembly::note_length(const ParsedRequest& last_packet, uint32_t packet_byt
   needed = transport::packets_of(bytes, packet_bytes);
 }
 
+void Assembly::expect_next(const transport::Received& packet, const ParsedRequest& request) {
+  expected = {};
+  if (info->opcode != TaOpcode::write || !request.headers.base.token_present) return;
+  expected = WriteWords::read(packet.head.first<WriteWords::size>());
+  expected.address += request.data.size();
+}
+
+bool Assembly::expects(const transport::Received& packet, uint32_t packet_bytes) const {
+  if (expected.base == 0 || packet.last || packets + 1 >= needed) return false;
+  if (packet.bytes.size() != WriteWords::size + packet_bytes) return false;
+  if (packet.head.size() < WriteWords::size) return false;
+  return WriteWords::read(packet.head.first<WriteWords::size>()) == expected;
+}
+
 bool Assembly::fills(const std::byte* base, uint64_t size) const {
   if (receive == Queues::none) return false;
   return overlaps(receiver->queues->jfr().pieces(receive), base, size);

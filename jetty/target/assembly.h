@@ -57,11 +57,16 @@ struct Assembly {
   uint32_t bytes = 0;      // of the message, known with its last packet; or of the atomic's word
   uint64_t immediate = 0;  // or the value that an atomic fetched
   uint32_t message_length = 0;  // write with immediate: of the whole work
+  WriteWords expected{};        // headers of the packet that follows the last one, if it is a write
   uint32_t previous = none;     // of the same peer
   uint32_t next = none;
 
   // Returns whether all packets have arrived.
   bool whole() const { return packets == needed; }
+  // A packet has arrived, and shows how the next one would begin.
+  void expect_next(const transport::Received& packet, const ParsedRequest& request);
+  // Returns whether this is that packet, is full, and leaves another one to arrive.
+  bool expects(const transport::Received& packet, uint32_t packet_bytes) const;
   // The last packet of a message shows how long the message is.
   void note_length(const ParsedRequest& last_packet, uint32_t packet_bytes);
 

@@ -228,6 +228,15 @@ void Executor::place_memory(Assembly& assembly, const ParsedRequest& packet) {
   }
 }
 
+bool Executor::place_next(const WriteWords& headers, std::span<const std::byte> data) {
+  const auto to =
+      segments_.access(TokenId(Maetah::token_id_of(headers.range)), TokenValue(headers.token),
+                       headers.address, data.size(), Rights::write);
+  if (to.at == nullptr || to.guarded) return false;
+  std::memcpy(to.at, data.data(), data.size());
+  return true;
+}
+
 // Executes an atomic, which is one packet. It is not executed on unaligned memory, nor on guarded
 // memory, because an instruction cannot report that its memory is not mapped any more.
 void Executor::run_atomic(Assembly& assembly, const ParsedRequest& packet) {

@@ -43,6 +43,9 @@ class Executor {
   void begin(Assembly& assembly, const TaRequest& request);
   // Places one packet's bytes. A refusal changes the assembly's verdict.
   void place(Assembly& assembly, const ParsedRequest& packet);
+  // Places the data of a packet whose headers are those of a write that runs. Returns false, and
+  // places nothing, if `place` has to decide.
+  bool place_next(const WriteWords& headers, std::span<const std::byte> data);
   // All packets have been placed; `request` is the last one to arrive. Notifies the application if
   // the opcode requires it, and returns whether it did. If a notification is not allowed any more,
   // the verdict changes.

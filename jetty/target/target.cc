@@ -53,10 +53,10 @@ Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& se
 
 // Each packet makes at most one answer and one assembly. A peer may hold as many of each as it
 // leaves free, so that even a peer that takes all it can get leaves a share for the others.
-bool Target::admits(const transport::Received& packet, size_t waiting) {
+bool Target::admits(const transport::Received& packet) {
   const PeerState& peer = peers_.at(packet.peer);
-  if (!has_room(peer, waiting)) return false;
-  if (peer.assemblies + waiting < assemblies_.room()) return true;
+  if (!has_room(peer)) return false;
+  if (peer.assemblies < assemblies_.room()) return true;
   // Further packets of a slice in progress are accepted: completing it makes room.
   return packet.withdrawn || assemblies_.find(packet) != nullptr;
 }
@@ -78,7 +78,7 @@ bool Target::handle_expected(PeerId from, std::span<const std::byte> packet, Tim
   const PeerState& peer = peers_.at(from);
   const bool usual = (base & Btah::fixed_bits) == expected && peer.assemblies == 0 &&
                      now >= peer.ignored_until && record->context == Sequences::none &&
-                     has_room(peer, 0);
+                     has_room(peer);
   if (!usual) return false;
   bool delivered = false;
   switch (Btah::opcode_of(base)) {
@@ -181,6 +181,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
   }
   if (fresh.record != nullptr) fresh.record->set(fresh.number, ExecutionRecord::Mark::executing);
   Assembly& stored = assemblies_.create(fresh);
+  stored.expect_next(packet, request);
   if (parked) {
     ++counters_.parked;
     return sequences_.park(stored, packet, request);
@@ -194,11 +195,26 @@ void Target::handle_further(Assembly& assembly, const transport::Received& packe
                             const ParsedRequest& request, Time now) {
   if (assembly.verdict == Verdict::parked) return sequences_.keep(assembly, packet, request);
   take(assembly, packet, request);
+  assembly.expect_next(packet, request);
   if (!assembly.whole()) return note_refusal(assembly, request.headers, now);
   finish(assembly, request.headers, now);
   const uint32_t context = assembly.context;
   assemblies_.erase(assembly);
   advance(context, now);
+}
+
+// The packet that ends the slice takes the other way.
+bool Target::handle_next(const transport::Received& packet) {
+  Assembly* const assembly = assemblies_.latest(packet);
+  if (assembly == nullptr || assembly->verdict != Verdict::run ||
+      !assembly->expects(packet, peers_.at(packet.peer).facts.packet_bytes)) {
+    return false;
+  }
+  const auto data = packet.bytes.subspan(WriteWords::size);
+  if (!executor_.place_next(assembly->expected, data)) return false;
+  assembly->expected.address += data.size();
+  ++assembly->packets;
+  return true;
 }
 
 // The slice has an opcode that this device does not know.

@@ -48,12 +48,15 @@ class Target {
   Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments, Jetties& jetties,
          Groups& groups, transport::Channels& channels, EventSink& events);
 
-  // Returns whether there is room for this packet after `waiting` others.
-  bool admits(const transport::Received& packet, size_t waiting);
+  // Returns whether there is room for this packet.
+  bool admits(const transport::Received& packet);
   // The fast path for the most frequent packet: a message, or a write with an immediate, that
   // consists of one packet, is the next slice of a queue that has a record, and is for a Jetty that
   // can take it. As PacketSink::accept_expected.
   bool handle_expected(PeerId from, std::span<const std::byte> packet, Time now);
+  // The fast path for the packets of a long write: one that follows the packet which arrived last,
+  // and does not end the slice. As PacketSink::accept_next.
+  bool handle_next(const transport::Received& packet);
   void handle_request(const transport::Received& packet, const ParsedRequest& request, Time now);
   // Handles a message that is not answered.
   void handle_datagram(const transport::Received& packet, Time now);
@@ -76,8 +79,8 @@ class Target {
   using Verdict = Assembly::Verdict;
 
   // Parked slices need room for their answers when their turn comes.
-  bool has_room(const PeerState& peer, size_t waiting) const {
-    return peer.answers + waiting + sequences_.parked() < answers_.room();
+  bool has_room(const PeerState& peer) const {
+    return peer.answers + sequences_.parked() < answers_.room();
   }
 
   // The way of a packet.

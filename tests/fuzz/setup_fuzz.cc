@@ -33,19 +33,17 @@ class Upper final : public transport::PacketSink, public transport::PacketSource
   std::set<PeerId, ById>
       asked;  // peers for which a channel was requested and that have no answer yet
   std::map<PeerId, int32_t, ById> awaited;
-  size_t room_now = 64;
+  bool room = true;
   uint64_t accepted = 0;
   uint64_t ups = 0;
 
-  bool admits(const transport::Received&, size_t waiting) override { return waiting < room_now; }
-  void accept(std::span<const transport::Received> packets, Time) override {
-    require(packets.size() <= room_now, "no more packets are accepted than there is room for");
-    accepted += packets.size();
-    for (const auto& packet : packets) {
-      require(packet.datagram || channels.contains(packet.peer),
-              "packets come from peers that are up, or alone");
-      for (const std::byte byte : packet.bytes) sum_ += static_cast<unsigned>(byte);
-    }
+  bool admits(const transport::Received&) override { return room; }
+  void accept(const transport::Received& packet, Time) override {
+    require(room, "no packet is accepted for which there is no room");
+    ++accepted;
+    require(packet.datagram || channels.contains(packet.peer),
+            "packets come from peers that are up, or alone");
+    for (const std::byte byte : packet.bytes) sum_ += static_cast<unsigned>(byte);
   }
   void delivered(PeerId peer, std::span<const transport::SliceRef> slices, Time) override {
     require(channels.contains(peer), "slices are delivered to peers that are up");
@@ -175,7 +173,7 @@ class Script {
         return use_channel();
       case 11:
         if (input_.chance(200)) {
-          upper_.room_now = input_.below(65);
+          upper_.room = input_.chance(192);
         } else if (!closed_) {
           closed_ = true;
           transport_.close(now_);

@@ -634,8 +634,8 @@ class Script final : public transport::Channels {
         .datagram = true,
         .head = packet,
         .bytes = packet};
-    require(transactions_->admits(received, 0), "a packet that is never repeated is looked at");
-    transactions_->accept({&received, 1}, now_);
+    require(transactions_->admits(received), "a packet that is never repeated is looked at");
+    transactions_->accept(received, now_);
     allow_receives();
   }
 
@@ -699,14 +699,17 @@ class Script final : public transport::Channels {
     // The copy lies at the end of its own allocation, so that reading beyond it is detected.
     const std::unique_ptr<std::byte[]> copy(new std::byte[packet.size()]);
     std::copy(packet.begin(), packet.end(), copy.get());
+    const std::span<const std::byte> bytes(copy.get(), packet.size());
+    if (last && !withdrawn && transactions_->accept_expected(lives_[peer], bytes, now_)) return;
     const transport::Received received{.peer = lives_[peer],
                                        .channel = peer,
                                        .slice = tpmsn & 0xffffff,
                                        .last = last,
                                        .withdrawn = withdrawn,
-                                       .head = {copy.get(), packet.size()},
-                                       .bytes = {copy.get(), packet.size()}};
-    if (transactions_->admits(received, 0)) transactions_->accept({&received, 1}, now_);
+                                       .head = bytes,
+                                       .bytes = bytes};
+    if (!withdrawn && transactions_->accept_next(received)) return;
+    if (transactions_->admits(received)) transactions_->accept(received, now_);
   }
 
   // ---- the end

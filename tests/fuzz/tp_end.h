@@ -89,13 +89,11 @@ class End final : public transport::PacketSource, public transport::PacketSink {
 
   // ---- PacketSink
 
-  bool admits(const transport::Received&, size_t waiting) override { return waiting < room_now; }
-  void accept(std::span<const transport::Received> packets, Time) override {
-    require(packets.size() <= room_now, "no more packets are accepted than there is room for");
-    for (const transport::Received& packet : packets) {
-      require(packet.peer == peer, "packets come from the only peer there is");
-      if (trusting_) take(packet);
-    }
+  bool admits(const transport::Received&) override { return room; }
+  void accept(const transport::Received& packet, Time) override {
+    require(room, "no packet is accepted for which there is no room");
+    require(packet.peer == peer, "packets come from the only peer there is");
+    if (trusting_) take(packet);
   }
   void delivered(PeerId, std::span<const transport::SliceRef> refs, Time) override {
     for (const transport::SliceRef ref : refs) {
@@ -174,7 +172,7 @@ class End final : public transport::PacketSource, public transport::PacketSink {
   transport::Transport transport;
   PeerId peer;
   transport::Channel* channel = nullptr;
-  size_t room_now = 64;
+  bool room = true;
   std::vector<TrackedSlice> slices;
 };
 

@@ -110,7 +110,7 @@ class Script {
       }
       case 14:
         if (input_.chance(128)) return expect_answers(any_end());
-        any_end().room_now = input_.below(65);
+        any_end().room = input_.chance(192);
         return;
       case 15:
         return hostile() ? forge() : deliver(0, false);
@@ -234,7 +234,7 @@ class Script {
 
   // Makes the wire good from now on: all promises must be kept, and the channel must continue.
   void heal() {
-    left_.room_now = right_.room_now = 64;
+    left_.room = right_.room = true;
     settle();
     if (hostile()) return;
     // An end whose channel the other end does not know learns that by using it.

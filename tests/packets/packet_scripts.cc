@@ -257,8 +257,8 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
     }
   }
   // PacketSink
-  bool admits(const transport::Received&, size_t) override { return true; }
-  void accept(std::span<const transport::Received>, Time) override {}
+  bool admits(const transport::Received&) override { return true; }
+  void accept(const transport::Received&, Time) override {}
   void delivered(PeerId, std::span<const transport::SliceRef> slices, Time) override {
     for (const transport::SliceRef slice : slices) {
       if (!(slice == transport::SliceRef{})) note("done " + std::to_string(slice.slot));

@@ -43,12 +43,17 @@ struct Incoming : PartsOfMedium {
   Datagrams datagrams;
 };
 
-fuzz::Packet data_for(const Peer& peer, uint32_t psn, uint8_t from = 2) {
+struct Kind {
+  bool last = true;
+  bool fake = false;
+};
+fuzz::Packet data_for(const Peer& peer, uint32_t psn, uint8_t from = 2, const Kind& kind = {}) {
   fuzz::Bytes bytes(Rtph::size + 16);
-  const Rtph header{.last = true,
+  const Rtph header{.last = kind.last,
                     .opcode = static_cast<uint8_t>(TpOpcode::data),
                     .source = 77,
                     .destination = number(peer.tpn),
+                    .fake = kind.fake,
                     .psn = psn};
   header.emit(HeaderBytes<Rtph::size>(bytes.data(), Rtph::size));
   return fuzz::sealed(std::move(bytes), host(from), host(1));
@@ -104,18 +109,62 @@ TEST_CASE("RTP: data for an unknown TPN is answered with a RESET, data for a pro
   CHECK_FALSE(asking.setup.outbox().waits());
 }
 
-TEST_CASE("RTP: more packets than a batch holds are delivered in order") {
+TEST_CASE("RTP: the packets of a burst are delivered in order") {
   RtpIncoming parts;
   Peer& peer = parts.linked(2);
   std::vector<fuzz::Packet> packets;
-  for (uint32_t psn = 0; psn < 2 * transport::Batch::capacity + 5; ++psn) {
-    packets.push_back(data_for(peer, psn));
-  }
+  for (uint32_t psn = 0; psn < 133; ++psn) packets.push_back(data_for(peer, psn));
   std::vector<RxFrame> frames;
   for (const fuzz::Packet& packet : packets) frames.push_back(fuzz::received(packet));
   parts.ingress.receive(frames, parts.now);
   REQUIRE(parts.sink.accepted.size() == packets.size());
   for (const transport::Received& received : parts.sink.accepted) CHECK(received.in_order);
+}
+
+TEST_CASE("RTP: a packet that is taken by a fast path has arrived, and is taken once") {
+  RtpIncoming parts;
+  Peer& peer = parts.linked(2);
+  parts.sink.room = false;
+  parts.sink.expects = true;
+  parts.receive(data_for(peer, 0));
+  parts.receive(data_for(peer, 0));
+  CHECK(parts.sink.expected == 1);
+  CHECK(parts.counters.duplicates == 1);
+  // Filler, and packets that others of their slice follow, are not expected.
+  parts.receive(data_for(peer, 1, 2, {.fake = true}));
+  parts.receive(data_for(peer, 1, 2, {.last = false}));
+  CHECK(parts.sink.expected == 1);
+  CHECK(parts.counters.no_memory == 2);
+  parts.sink.expects = false;
+  parts.sink.continues = true;
+  parts.receive(data_for(peer, 1, 2, {.fake = true}));
+  CHECK(parts.counters.no_memory == 3);
+  for (int i = 0; i < 2; ++i) parts.receive(data_for(peer, 1, 2, {.last = false}));
+  CHECK(parts.sink.continued == 1);
+  CHECK(parts.counters.duplicates == 2);
+  parts.sink.continues = false;
+  parts.sink.room = true;
+  parts.receive(data_for(peer, 2));
+  CHECK(parts.sink.accepted.size() == 1);
+}
+
+TEST_CASE("RTP: within a burst each packet goes to its own channel") {
+  RtpIncoming parts;
+  Peer& one = parts.linked(2);
+  Peer& other = parts.linked(3);
+  const std::vector<fuzz::Packet> packets = {
+      data_for(one, 0),      data_for(one, 1),    data_for(other, 0, 3),
+      data_for(one, 2),      data_for(one, 3, 3),  // from the address of the other peer
+      data_for(other, 1, 3), data_for(one, 4)};
+  std::vector<RxFrame> frames;
+  for (const fuzz::Packet& packet : packets) frames.push_back(fuzz::received(packet));
+  parts.ingress.receive(frames, parts.now);
+  CHECK(parts.counters.wrong_source == 1);
+  REQUIRE(parts.sink.accepted.size() == 6);
+  for (size_t i = 0; i < 6; ++i) {
+    const Peer& sender = i == 2 || i == 4 ? other : one;
+    CHECK(parts.sink.accepted[i].peer == parts.peers.id_of(sender));
+  }
 }
 
 TEST_CASE("RTP: a source is accepted if its EID matches its address, or one of its paths") {

@@ -17,12 +17,18 @@ inline Endpoint host(uint8_t number) { return {ipv4(10, 0, 0, number), ub_port};
 // A sink that records which peers are up and why peers went down.
 class NotedSink final : public transport::PacketSink {
  public:
-  bool admits(const transport::Received&, size_t) override { return room; }
-  void accept(std::span<const transport::Received> packets, Time) override {
-    for (const transport::Received& packet : packets) {
-      accepted.push_back(packet);
-      bytes.emplace_back(packet.bytes.begin(), packet.bytes.end());
-    }
+  bool admits(const transport::Received&) override { return room; }
+  void accept(const transport::Received& packet, Time) override {
+    accepted.push_back(packet);
+    bytes.emplace_back(packet.bytes.begin(), packet.bytes.end());
+  }
+  bool accept_expected(PeerId, std::span<const std::byte>, Time) override {
+    expected += expects;
+    return expects;
+  }
+  bool accept_next(const transport::Received&) override {
+    continued += continues;
+    return continues;
   }
   void delivered(PeerId, std::span<const transport::SliceRef> slices, Time) override {
     for (const transport::SliceRef slice : slices) delivered_slots.push_back(slice.slot);
@@ -32,6 +38,10 @@ class NotedSink final : public transport::PacketSink {
   void path(PeerId, uint8_t, transport::PathIs now) override { paths.push_back(now); }
 
   bool room = true;
+  bool expects = false;  // whether packets are taken by `accept_expected`, and how many were
+  int expected = 0;
+  bool continues = false;  // the same for `accept_next`
+  int continued = 0;
   int ups = 0;
   std::vector<transport::Why> downs;
   std::vector<transport::PathIs> paths;

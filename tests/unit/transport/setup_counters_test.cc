@@ -27,8 +27,8 @@ constexpr Reason reasons[] = {&Counters::malformed,         &Counters::wrong_par
 // The layer above. It records the channel that is up.
 class Upper final : public transport::PacketSink, public transport::PacketSource {
  public:
-  bool admits(const transport::Received&, size_t) override { return true; }
-  void accept(std::span<const transport::Received>, Time) override {}
+  bool admits(const transport::Received&) override { return true; }
+  void accept(const transport::Received&, Time) override {}
   void delivered(PeerId, std::span<const transport::SliceRef>, Time) override {}
   void up(PeerId, transport::Channel& made, Time) override { channel = &made; }
   void down(PeerId, transport::Why, Time) override { channel = nullptr; }
