@@ -122,6 +122,16 @@ struct Talk {
     if (received < burst || sent < burst) fail("a send was not acknowledged");
   }
 
+  // Writes to this segment of the other end, until the write is acknowledged.
+  void write_to(const RemoteSegment& segment, std::span<std::byte> data) {
+    if (here.jetty.post(write(data, segment)) != 1) fail("a write was not posted");
+    for (int looks = 0; looks < 10'000; ++looks) {
+      (void)there.look();
+      if (here.wait(Operation::write) > 0) return;
+    }
+    fail("a write was not acknowledged");
+  }
+
   End here;
   End there;
   RemoteJetty to_here = there.device.import(here.jetty.descriptor()).value().jetty;
@@ -323,6 +333,11 @@ extern "C" {
   for (int i = 0; i < times; ++i) talk.send_burst();
 }
 
+[[gnu::noinline]] void counted_packet_write(Talk& talk, const RemoteSegment& segment,
+                                            std::span<std::byte> data, int times) {
+  for (int i = 0; i < times; ++i) talk.write_to(segment, data);
+}
+
 [[gnu::noinline]] void counted_meter(congestion::PortMeter& meter, std::string_view name,
                                      int times) {
   Load load;
@@ -429,6 +444,16 @@ void run_packets(const std::string& network, std::string_view control, int times
   counted_packet(talk, times);
 }
 
+// Writes in packets of 1 KiB, so that the copies and checksums of their data hide little.
+void run_packet_writes(size_t bytes, int times) {
+  Talk talk("sim:counted?mtu=1024");
+  const Segment owned = talk.there.device.allocate(bytes).value();
+  const RemoteSegment segment = talk.here.device.import(owned.descriptor()).value().segment;
+  std::vector<std::byte> data(bytes);
+  for (int i = 0; i < 16; ++i) talk.write_to(segment, data);
+  counted_packet_write(talk, segment, data, times);
+}
+
 // Sends bursts beside other channels of the sender.
 void run_packets_beside(bool waiting, int times) {
   Talk talk(network_with("none"), burst, "caqm_r");
@@ -525,6 +550,8 @@ constexpr Case cases[] = {
     {"packet_ldcp", [](int times) { run_packets(network_with("none"), "ldcp", times); }},
     {"packet_caqm_w", [](int times) { run_packets(network_with("caqm_w"), "caqm_w", times); }},
     {"packet_caqm_r", [](int times) { run_packets(network_with("caqm_r"), "caqm_r", times); }},
+    {"packet_64k", [](int times) { run_packet_writes(64 << 10, times); }},
+    {"packet_1m", [](int times) { run_packet_writes(1 << 20, times); }},
     {"packet_beside_idle", [](int times) { run_packets_beside(false, times); }},
     {"packet_beside_paced", [](int times) { run_packets_beside(true, times); }},
     {"meter_caqm_w", [](int times) { run_meter("caqm_w", times); }},
