@@ -21,6 +21,12 @@ void Links::bind_life(Peer& peer, Incarnation life, Time now) {
   }
 }
 
+void Links::end_other_lives(const Eid& eid, Incarnation life, Time now) {
+  while (Peer* const other = peers_.of_another_life(eid, life)) {
+    end_peer(*other, Why::restarted, now);
+  }
+}
+
 void Links::make(Peer& peer, const Medium::Agreed& agreed, Time now) {
   URMA_ASSERT(peer.channel == nullptr, "a peer has one channel");
   peer.notes_paths = (agreed.theirs.features & feature_new_paths) != 0;

@@ -43,6 +43,10 @@ class Links {
   // Called when this incarnation of the peer has sent something: ends all other peers with its EID.
   void bind_life(Peer& peer, Incarnation life, Time now);
 
+  // Called when this incarnation has sent something, and may have no peer here: ends all peers with
+  // its EID that are other incarnations.
+  void end_other_lives(const Eid& eid, Incarnation life, Time now);
+
   // Makes the channel of a peer that has none. Its TPN is `peer.tpn`.
   void make(Peer& peer, const Medium::Agreed& agreed, Time now);
   // Called when a packet has come on the channel.

@@ -158,9 +158,21 @@ void Openings::handle_retry(const ArrivedSetup& retry) {
   push(*peer, open, retry.now);
 }
 
+// An ACCEPT came for which this device does not wait any longer. The channel exists at the other
+// end, and its packets follow. If packets do not name their channel, they would be taken for those
+// of the channel of an earlier incarnation, and its works would be executed again on the next
+// channel.
+void Openings::handle_late_accept(const ArrivedSetup& accept) {
+  const auto life = Incarnation(accept.message.from_life);
+  const bool for_us = accept.message.to_life == number(common_.settings.life);
+  const bool from_another = accept.addresses.source != common_.settings.eid;
+  if (medium_.loses_packets() || !for_us || !from_another || life == Incarnation{}) return;
+  links_.end_other_lives(accept.addresses.source, life, accept.now);
+}
+
 void Openings::handle_accept(const ArrivedSetup& accept) {
   Peer* const peer = asked(accept);
-  if (peer == nullptr) return;
+  if (peer == nullptr) return handle_late_accept(accept);
   const SetupMessage& message = accept.message;
   const Eid& source = accept.addresses.source;
   const Time now = accept.now;

@@ -41,6 +41,7 @@ class Openings {
 
  private:
   Peer* asked(const ArrivedSetup& answer);
+  void handle_late_accept(const ArrivedSetup& accept);
   OutgoingSetup open_for(const Peer& peer) const;
   void send_open(Peer& peer, Time now);
   void push(Peer& peer, const OutgoingSetup& open, Time now);

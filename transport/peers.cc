@@ -55,6 +55,15 @@ Peer* Peers::other_incarnation_of(const Peer& peer) {
   return found;
 }
 
+Peer* Peers::of_another_life(const Eid& eid, Incarnation life) {
+  Peer* found = nullptr;
+  for_each_of(eid, [&](Peer& peer) {
+    const bool is_another = peer.life != Incarnation{} && peer.life != life;
+    if (found == nullptr && is_another) found = &peer;
+  });
+  return found;
+}
+
 Peer* Peers::create(const Eid& eid, const Endpoint& at, Incarnation life) {
   Peer* const peer = peers_.create();
   if (peer == nullptr) return nullptr;

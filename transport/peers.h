@@ -118,6 +118,9 @@ class Peers {
   // Returns another peer of the same EID whose incarnation is known, or null.
   Peer* other_incarnation_of(const Peer& peer);
 
+  // Returns a peer of this EID whose incarnation is known, and is another one; or null.
+  Peer* of_another_life(const Eid& eid, Incarnation life);
+
   // ---- making and destroying
 
   // Returns null if the limit is reached.
