@@ -194,11 +194,10 @@ urma_status_t check(const char* call, const urma_jetty_cfg_t& cfg, const Context
 }
 
 urma_status_t check(const char* call, const urma_jetty_grp_cfg_t& cfg) {
-  if (cfg.policy != URMA_JETTY_GRP_POLICY_RR && cfg.policy != URMA_JETTY_GRP_POLICY_HASH_HINT) {
-    return refuse(
-        URMA_EINVAL, call,
-        "the policy %d does not exist. Fix: choose URMA_JETTY_GRP_POLICY_RR or _HASH_HINT",
-        static_cast<int>(cfg.policy));
+  const uint32_t policy = number_of(cfg.policy);
+  if (policy != URMA_JETTY_GRP_POLICY_RR && policy != URMA_JETTY_GRP_POLICY_HASH_HINT) {
+    return refuse(URMA_EINVAL, call,
+                  "policy is %u. Fix: choose URMA_JETTY_GRP_POLICY_RR or _HASH_HINT", policy);
   }
   return check_policy(call, cfg.flag.bs.token_policy);
 }
