@@ -2,6 +2,7 @@
 #include "engine/object_view.h"
 
 #include <algorithm>
+#include <span>
 
 #include "engine/engine.h"
 
@@ -48,7 +49,9 @@ ObjectView view_of_jetty(jetty::Transactions& all, jetty::Jetty& jetty) {
                   .jfc = number_of_jfc(queues.jfc()),
                   .outstanding = jetty.outstanding};
   if (const auto* const group = all.groups().find(JettyId(number(jetty.id) | group_bit))) {
-    view.receives = group->count;
+    const auto members = std::span(group->members).first(group->count);
+    view.receives = static_cast<uint32_t>(std::ranges::count_if(
+        members, [&](Handle member) { return jetties.find(member) != nullptr; }));
     view.jfc = 0;
   }
   if (view.kind != ObjectKind::jetty) return view;

@@ -36,8 +36,8 @@ struct SlicePacket {
 };
 void write_packet(const SlicePacket& packet, TxFrame& frame);
 
-// The same for a packet behind the first one of a slice. `before`: the frame of another packet of
-// this slice, but for its last one, with as much in front of its headers.
+// The same for a packet of a write or a send, behind the first one. `before`: the frame of an
+// earlier packet of the slice, with as much in front of its headers.
 void write_further_packet(const SlicePacket& packet, const TxFrame& before, TxFrame& frame);
 
 // Writes the only packet of a slice, with a copy of its payload, into memory of the channel.

@@ -17,7 +17,8 @@ namespace urma::umdk {
 // Writes why a call fails, as an error, and returns the status.
 [[gnu::format(printf, 3, 4)]] urma_status_t refuse(urma_status_t status, const char* call,
                                                    const char* why, ...);
-// Adds something that a call of the data path cannot fail for: if there is no memory, it is lost.
+// Runs `add`, which stores something for a later call of urma_poll_jfc. If there is no memory for
+// it, the log says that it is lost, and the polling goes on.
 template <class Add>
 void keep_or_log(const char* what, Add&& add) noexcept {
   try {

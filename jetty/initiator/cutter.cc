@@ -308,7 +308,7 @@ void Cutter::write(std::span<transport::PacketSlot> packets) {
                    .packet_bytes = packet_bytes,
                    .index = packets.front().index};
   write_packet(next, *packets.front().frame);
-  // A packet that others follow in its slice is not the last one, unless packets are repeated.
+  // Only slices of several packets have a packet with a higher index: writes and sends, no atomics.
   const TxFrame* before = packets.front().frame;
   for (const transport::PacketSlot& packet : packets.subspan(1)) {
     const bool follows = packet.index > next.index;

@@ -149,8 +149,8 @@ void SliceEvents::wait_for_receiver(Slice& slice, uint8_t timer, Time now) {
     return apply(slice, SliceEvent::too_long, now);
   }
   offers_.begin_attempt(slice);
-  // If the slices behind the oldest one were repeated as often as that one, the target would spend
-  // its time on refusing them.
+  // The slices behind the oldest one are repeated less often than that one. Otherwise the target
+  // would spend its time refusing them.
   if (waits_for_older(slice, flow, jetty)) {
     return timers_.arm(slices_.index_of(slice), now + longest_turn_wait);
   }

@@ -95,6 +95,10 @@ TEST_CASE("other processes see the Jetties, queues and segments of a device") {
     Jetty sends = device.jetty({.berths = 8}).value();
     JettyGroup group = device.jetty_group().value();
     REQUIRE(group.add(shares));
+    {
+      const Jetty destroyed = device.jetty({.berths = 1}).value();
+      REQUIRE(group.add(destroyed));
+    }
     Segment segment = device.allocate(5000, Rights::read).value();
     CHECK(comes_to([&](const ObservedDevice& seen) {
       return seen.objects && seen.objects->jetties.size() == 4 && !seen.objects->segments.empty();

@@ -7,8 +7,8 @@
 namespace urma::test {
 namespace {
 
-// If the messages behind the one that found no receive were repeated as often as that one, the
-// target would spend its time on refusing them.
+// Messages behind one that found no receive are repeated less often than that one. Otherwise the
+// target would spend its time refusing them.
 TEST_CASE("ordered messages that wait for receives are repeated when their turn comes") {
   constexpr size_t outstanding = 512;
   constexpr size_t receives = 32;
