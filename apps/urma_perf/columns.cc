@@ -13,9 +13,15 @@ std::string limit_text(const Result& result) {
   const auto limit = result.limit();
   if (!limit) return "-";
   const std::string unit = result.limit_unit();
-  std::string text = unit == "us"                    ? three_digits(*limit) + "us"
-                     : unit == "messages_per_second" ? rate_text(*limit) + "/s"
-                                                     : short_number(*limit / 1e9) + "GB/s";
+  std::string text;
+  if (unit == "us") {
+    text = three_digits(*limit) + "us";
+  } else if (unit == "messages_per_second") {
+    text = rate_text(*limit) + "/s";
+  } else {
+    // "0.710GB/s" in brackets would be wider than the column.
+    text = *limit < 1e9 ? three_digits(*limit / 1e6) + "MB/s" : short_number(*limit / 1e9) + "GB/s";
+  }
   return result.limit_of_clean_network ? "(" + text + ")" : text;
 }
 

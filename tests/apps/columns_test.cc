@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/urma_perf/columns.h"
 
+#include <algorithm>
 #include <string>
 
+#include "apps/urma_perf/tests.h"
 #include "tests/catch.h"
 
 namespace urma::test {
@@ -55,6 +57,21 @@ TEST_CASE("a table fits into each screen, and a wider one has all columns of a n
 
 TEST_CASE("without a limit no column is about limits") {
   for (const Column* one : columns_for(SIZE_MAX, {})) CHECK_FALSE(one->of_limit);
+}
+
+TEST_CASE("each limit fits into its column") {
+  const auto columns = columns_for(80, {.limit = true});
+  const Column& column = **std::ranges::find(columns, "limit", &Column::title);
+  for (const char* const test : {"write_bw", "write_imm_lat"}) {
+    for (double limit = 1e6; limit < 1e12; limit *= 1.7) {
+      apps::perf::Result result;
+      result.what = {.test = find_test(test), .bytes = 1 << 20};
+      result.limit_of_clean_network = true;
+      result.rounds = {{.limit = result.limit_unit() == "us" ? limit / 1e8 : limit, .times = {}}};
+      INFO(column.text(result));
+      CHECK(column.text(result).size() <= 10);
+    }
+  }
 }
 
 TEST_CASE("numbers have three digits, and no more than three decimals in a narrow column") {
