@@ -115,7 +115,8 @@ urma::jetty::Ordering ordering_of(const JettyOptions& options) {
           .chain = options.chain,
           .in_order = options.in_order,
           .suspend_on_error = options.suspend_on_error,
-          .weight = static_cast<uint8_t>(options.weight)};
+          .weight = static_cast<uint8_t>(options.weight),
+          .urgent = options.urgent};
 }
 
 urma::jetty::JettyParts parts_of(const JettyOptions& options,

@@ -11,7 +11,7 @@
 namespace urma {
 
 // FIFO queues that share one pool of chunks. An empty queue holds no chunk, so a million idle
-// queues take 20 bytes each. An element keeps its address until it is popped. Used by one thread at
+// queues take 8 bytes each. An element keeps its address until it is popped. Used by one thread at
 // a time.
 template <class T, uint32_t PerChunk = 32>
 class ChunkQueue {
@@ -54,9 +54,11 @@ class ChunkQueue {
 
   bool empty() const { return size_ == 0; }
   uint32_t size() const { return size_; }
-  T& front(Pool& pool) const { return pool.at(head_).at(head_offset_); }
+  T& front(Pool& pool) const { return pool.at(head(pool)).at(head_offset_); }
   T& back(Pool& pool) { return pool.at(tail_).at((head_offset_ + size_ - 1) % PerChunk); }
-  Cursor begin(Pool& pool) { return Cursor(&pool, head_, head_offset_, size_); }
+  Cursor begin(Pool& pool) {
+    return Cursor(&pool, empty() ? tail_ : head(pool), head_offset_, size_);
+  }
 
   // Returns false, and queues nothing, if the pool has no chunk left.
   bool push(Pool& pool, const T& element) {
@@ -74,8 +76,8 @@ class ChunkQueue {
     ++head_offset_;
     --size_;
     if (head_offset_ < PerChunk && size_ > 0) return;
-    const uint32_t old = head_;
-    head_ = pool.at(old).next;
+    const uint32_t old = head(pool);
+    pool.at(tail_).next = pool.at(old).next;
     head_offset_ = 0;
     pool.destroy(&pool.at(old));
   }
@@ -90,19 +92,27 @@ class ChunkQueue {
     if (chunk == nullptr) return false;
     const uint32_t index = pool.index_of(chunk);
     if (size_ == 0) {
-      head_ = index;
+      chunk->next = index;
       head_offset_ = 0;
     } else {
+      chunk->next = head(pool);
       pool.at(tail_).next = index;
     }
     tail_ = index;
     return true;
   }
 
-  uint32_t head_ = UINT32_MAX;
+  // Returns the first chunk of a queue that is not empty. Chunks form a ring, so an idle channel,
+  // which has several queues, keeps no number for it. For the same reason the two values below
+  // share a word; no pool has room for as many elements as fit there.
+  uint32_t head(Pool& pool) const { return pool.at(tail_).next; }
+
+  static constexpr unsigned size_bits = 24;
+  static_assert(PerChunk < 1u << (32 - size_bits));
+
   uint32_t tail_ = UINT32_MAX;
-  uint32_t head_offset_ = 0;
-  uint32_t size_ = 0;
+  uint32_t size_ : size_bits = 0;
+  uint32_t head_offset_ : 32 - size_bits = 0;
 };
 
 }  // namespace urma

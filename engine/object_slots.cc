@@ -22,7 +22,7 @@ struct ObjectsStart {
   uint32_t more_segments;
   uint32_t unused;
 };
-static_assert(sizeof(ObjectView) == 48 && std::is_trivially_copyable_v<ObjectView>,
+static_assert(sizeof(ObjectView) == 56 && std::is_trivially_copyable_v<ObjectView>,
               "it is the row of a page");
 
 constexpr SlotFormat objects_format{.rows = ObjectViews::most, .row_bytes = sizeof(ObjectView)};
@@ -67,6 +67,7 @@ ObservedJetty jetty_in(const ObjectView& row) {
           .receives_jfc = object_number_in(row.receives_jfc),
           .jfr = object_number_in(row.jfr),
           .weight = row.weight,
+          .urgent = row.urgent == 1,
           .unreliable = row.how == static_cast<uint8_t>(ServiceMode::unreliable),
           .outstanding = row.outstanding};
 }

@@ -47,7 +47,8 @@ ObjectView view_of_jetty(jetty::Transactions& all, jetty::Jetty& jetty) {
                   .sends = queues.jfs().count(),
                   .receives = queues.jfr().count(),
                   .jfc = number_of_jfc(queues.jfc()),
-                  .outstanding = jetty.outstanding};
+                  .outstanding = jetty.outstanding,
+                  .urgent = jetty.ordering.urgent};
   if (const auto* const group = all.groups().find(JettyId(number(jetty.id) | group_bit))) {
     const auto members = std::span(group->members).first(group->count);
     view.receives = static_cast<uint32_t>(std::ranges::count_if(

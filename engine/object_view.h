@@ -30,6 +30,8 @@ struct ObjectView {
   uint32_t outstanding = 0;      // works
   uint64_t address = 0;
   uint64_t bytes = 0;
+  uint8_t urgent = 0;  // of a Jetty: 1 if its works leave before those of others
+  std::array<uint8_t, 7> unused{};
 
   friend bool operator==(const ObjectView&, const ObjectView&) = default;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+
 #include "base/region.h"
 #include "transport/channel.h"
 
@@ -18,7 +20,9 @@ struct PeerState {
   transport::Facts facts{};    // copied from the channel
   uint32_t first_flow = none;  // Initiator
   uint32_t reads_out = 0;      // Initiator: reads that wait for their answer
-  uint32_t offering = 0;  // Initiator: sum of weights of flows with slices in the channel's queue
+  // Initiator: the sum of weights of the flows that have slices in the channel's queue; of usual
+  // and of urgent ones
+  std::array<uint32_t, 2> offering{};
   uint32_t small_flow = none;      // Initiator: the latest flow with a small work in line
   Time small_until{};              // Initiator: until then slices of other flows are shorter
   uint32_t first_answer = none;    // Target

@@ -92,8 +92,8 @@ std::unique_ptr<JettyObject> make_jetty(const py::object& self, const py::object
                                         const py::object& inline_bytes,
                                         const py::object& operation_timeout,
                                         const py::object& receiver_timeout,
-                                        const py::object& weight, const py::object& mode,
-                                        bool in_order, bool chain) {
+                                        const py::object& weight, bool urgent,
+                                        const py::object& mode, bool in_order, bool chain) {
   JettyOptionsObject options;
   options.works.berths = static_cast<uint32_t>(integer_of(berths, "berths", 1, 32'768));
   options.receives = small(receives, "receives", 32'768);
@@ -103,6 +103,7 @@ std::unique_ptr<JettyObject> make_jetty(const py::object& self, const py::object
   options.works.operation_timeout = or_default(operation_timeout, "operation_timeout", Duration{});
   options.works.receiver_timeout = duration_of(receiver_timeout, "receiver_timeout");
   options.works.weight = small(weight, "weight");
+  options.works.urgent = urgent;
   if (!mode.is_none())
     options.works.mode = static_cast<ServiceMode>(value_of_enumerator(mode, "ServiceMode", "mode"));
   options.works.in_order = in_order;
@@ -214,7 +215,8 @@ void define_making(DeviceClass& type) {
       .def("jetty", make_jetty, py::kw_only(), arg("berths") = 128, arg("receives") = 0,
            arg("message_bytes") = max_send_bytes, arg("inline_bytes") = 64,
            arg("operation_timeout") = none, arg("receiver_timeout") = none, arg("weight") = 1,
-           arg("mode") = none, arg("in_order") = false, arg("chain") = false, "Makes a Jetty.")
+           arg("urgent") = false, arg("mode") = none, arg("in_order") = false, arg("chain") = false,
+           "Makes a Jetty.")
       .def("publish", publish, arg("name"), arg("segment") = none, arg("jetty") = none,
            py::kw_only(), arg("anyone") = false, arg("eids") = py::tuple(),
            "Publishes a segment, a Jetty or both under a name.")

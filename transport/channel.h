@@ -21,9 +21,9 @@ struct SliceRef {
 };
 
 // Answers leave before requests, so that a flood of requests never delays the answers that would
-// drain it.
-enum class Class : uint8_t { answer, request };
-inline constexpr unsigned classes = 2;
+// drain it. Urgent requests leave before other ones.
+enum class Class : uint8_t { answer, urgent, request };
+inline constexpr unsigned classes = 3;
 
 // Returns how many packets `bytes` bytes of payload need.
 constexpr uint32_t packets_of(uint32_t bytes, uint32_t packet_bytes) {

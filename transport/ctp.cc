@@ -114,11 +114,10 @@ Ctp::Pulled Ctp::pull(std::span<TxFrame* const> frames, Time now) {
   while (out.count < std::min(frames.size(), Burst::capacity)) {
     const std::optional<Class> from = next_class(requests);
     if (!from) break;
-    OfferQueue& queue = offered_[static_cast<unsigned>(*from)];
-    const OfferedSlice what = queue.front(shared_.offered);
+    const OfferedSlice what = offered_.next_of(shared_.offered, *from);
     full = !begin_packet(*frames[out.count], what.bytes);
     if (full) break;
-    queue.pop(shared_.offered);
+    offered_.take(shared_.offered, *from);
     const bool answer = *from == Class::answer;
     requests += !answer;
     out.answers |= uint64_t{answer} << out.count;
@@ -151,7 +150,7 @@ void Ctp::note_room(bool full, Time now) {
 bool Ctp::wants_to_send(Time now) const {
   if (paused_) return false;
   if (keep_alive_due_) return true;
-  return any_offered() && (!blocked_ || now - blocked_since_ < eager_after_full);
+  return !offered_.empty() && (!blocked_ || now - blocked_since_ < eager_after_full);
 }
 
 // ---- time

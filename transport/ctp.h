@@ -60,7 +60,7 @@ class Ctp final : public PacketChannel {
 
   bool may_begin() const {
     // A set-up packet that waits may be the ACCEPT of this channel, which must arrive first.
-    return !any_offered() && !paused_ && !blocked_ && !silent_ && !shared_.setup_waits;
+    return offered_.empty() && !paused_ && !blocked_ && !silent_ && !shared_.setup_waits;
   }
   bool outstanding() const override { return watching_ || awaited_ > 0; }
   struct Pulled {

@@ -6,13 +6,6 @@
 #include "base/assert.h"
 
 namespace urma::transport {
-namespace {
-
-// Packets of requests that may leave before waiting answers: a reply of the application should
-// leave together with the answer to the request that caused it, and before it.
-constexpr uint32_t requests_ahead = 8;
-
-}  // namespace
 
 PacketChannel::PacketChannel(uint32_t index, const ChannelEnds& ends, Pools& pools,
                              Counters& counters, Time now)
@@ -26,12 +19,10 @@ PacketChannel::PacketChannel(uint32_t index, const ChannelEnds& ends, Pools& poo
       counters_(counters),
       last_heard_(now) {}
 
-PacketChannel::~PacketChannel() {
-  for (OfferQueue& queue : offered_) queue.clear(shared_.offered);
-}
+PacketChannel::~PacketChannel() { offered_.clear(shared_.offered); }
 
 bool PacketChannel::offer(SliceRef slice, Class traffic, uint32_t bytes) {
-  if (!offered_[static_cast<unsigned>(traffic)].push(shared_.offered, {slice, bytes})) return false;
+  if (!offered_.push(shared_.offered, traffic, {slice, bytes})) return false;
   shared_.active.add(index_);
   return true;
 }
@@ -44,20 +35,10 @@ void PacketChannel::expect_answers(int32_t change, Time now) {
   awaited_ += static_cast<uint32_t>(change);
 }
 
-std::optional<Class> PacketChannel::next_class(uint32_t requests) const {
-  const OfferQueue& answers = offered_[static_cast<unsigned>(Class::answer)];
-  const OfferQueue& asked = offered_[static_cast<unsigned>(Class::request)];
-  if (answers.empty()) return asked.empty() ? std::nullopt : std::optional(Class::request);
-  if (asked.empty()) return Class::answer;
-  const uint32_t packets = packets_of(asked.front(shared_.offered).bytes, facts_.packet_bytes);
-  return requests + packets <= requests_ahead ? Class::request : Class::answer;
-}
-
 std::optional<uint32_t> PacketChannel::offered_payload() const {
   const std::optional<Class> from = next_class(0);
   if (!from) return std::nullopt;
-  const OfferedSlice& next = offered_[static_cast<unsigned>(*from)].front(shared_.offered);
-  return std::min(next.bytes, facts_.packet_bytes);
+  return std::min(offered_.next_of(shared_.offered, *from).bytes, facts_.packet_bytes);
 }
 
 void PacketChannel::probe(Time now) {

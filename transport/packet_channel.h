@@ -8,6 +8,7 @@
 #include "transport/channel_view.h"
 #include "transport/counters.h"
 #include "transport/pools.h"
+#include "transport/waiting_slices.h"
 
 namespace urma::transport {
 
@@ -70,7 +71,7 @@ class PacketChannel : public Channel {
   virtual bool leads_to(const Endpoint& endpoint) const { return to_ == endpoint; }
   bool heard() const { return heard_; }
   Time last_heard() const { return last_heard_; }
-  bool idle() const { return !outstanding() && offered_[0].empty() && offered_[1].empty(); }
+  bool idle() const { return !outstanding() && offered_.empty(); }
 
  protected:
   // Returns whether the peer is expected to send anything, so that its silence has a meaning.
@@ -82,11 +83,10 @@ class PacketChannel : public Channel {
   // The most that headers add to a packet; the exact size is known once it is written.
   static constexpr uint32_t header_allowance = 96;
 
-  bool any_offered() const { return !offered_[0].empty() || !offered_[1].empty(); }
-  // Returns of which class the next slice is, or nothing if none is offered. Answers go first,
-  // except that a few packets of requests may precede them; `requests`: how many of these are in
-  // this burst so far.
-  std::optional<Class> next_class(uint32_t requests) const;
+  // As WaitingSlices::next_class.
+  std::optional<Class> next_class(uint32_t requests) const {
+    return offered_.next_class(shared_.offered, requests, facts_.packet_bytes);
+  }
   // Returns the payload bytes of the first packet of the slice that a new burst begins with, or
   // nothing if none is offered.
   std::optional<uint32_t> offered_payload() const;
@@ -107,7 +107,7 @@ class PacketChannel : public Channel {
   uint32_t awaited_ = 0;
   Pools& shared_;
   Counters& counters_;
-  OfferQueue offered_[classes];
+  WaitingSlices offered_;
   Time last_heard_;  // when the peer last sent anything, or since when its silence counts
   Time last_progress_{};
   uint32_t not_ready_ = 0;  // answers of the peer that it is not ready; stops at its largest value

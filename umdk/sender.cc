@@ -52,6 +52,9 @@ bool is_one_range(const urma_sg_t& there) {
   return true;
 }
 
+// The upper half of the 16 priorities is urgent.
+constexpr uint32_t priorities_in_class = 8;
+
 // Returns whether a work of this kind takes a receive of its target.
 bool makes_a_record_there(urma_opcode_t opcode) {
   return opcode == URMA_OPC_SEND || opcode == URMA_OPC_SEND_IMM || opcode == URMA_OPC_WRITE_IMM;
@@ -149,7 +152,8 @@ Result<void> Sender::activate() {
                        .inline_bytes = limits_.inline_bytes,
                        .operation_timeout = timeout_of(jfs.err_timeout),
                        .receiver_timeout = receiver_timeout_of(jfs.rnr_retry, options_.receives),
-                       .weight = std::min(jfs.priority + 1u, 16u),
+                       .weight = jfs.priority % priorities_in_class + 1u,
+                       .urgent = jfs.priority >= priorities_in_class,
                        .mode = mode_of(jfs),
                        .chain = jfs.trans_mode == URMA_TM_RC,
                        .in_order = jfs.flag.bs.outorder_comp == 0,

@@ -33,6 +33,7 @@ json to_json(const ObservedJetty& one) {
           {"receives_jfc", maybe(one.receives_jfc)},
           {"jfr", maybe(one.jfr)},
           {"weight", one.weight},
+          {"urgent", one.urgent},
           {"unreliable", one.unreliable},
           {"outstanding", one.outstanding}};
 }

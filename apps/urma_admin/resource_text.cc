@@ -57,9 +57,10 @@ std::string number(const std::optional<uint32_t>& value) {
   return value ? std::to_string(*value) : "-";
 }
 
-// The weight of a Jetty is its priority plus 1, if it was made by the C API.
+// The priority from which the C API made the Jetty (umdk/sender.cc).
 uint32_t priority_of(const ObservedJetty& jetty) {
-  return jetty.weight == 0 ? 0 : jetty.weight - 1;
+  const uint32_t in_class = jetty.weight == 0 ? 0 : jetty.weight - 1;
+  return jetty.urgent ? in_class + 8 : in_class;
 }
 
 std::string to_text(const ObservedJetty& one) {

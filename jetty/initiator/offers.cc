@@ -6,8 +6,9 @@
 namespace urma::jetty {
 namespace {
 
-// The cost that all flows together may have in a channel's queue: two full slices, or 64 small
-// ones. Each flow may have its part of that, or one slice, so that flows take turns.
+// The cost that all usual flows together, and all urgent ones, may have in a channel's queue: two
+// full slices, or 64 small ones. Each flow may have its part of that, or one slice, so that flows
+// take turns.
 constexpr uint32_t most_offered_cost = 2 * slice_bytes;
 constexpr uint32_t least_slice_cost = most_offered_cost / 64;
 
@@ -21,7 +22,7 @@ uint32_t Offers::cost_of(const Slice& slice) { return std::max(slice.bytes, leas
 uint32_t Offers::share_of(const Flow& flow, const Jetty& jetty, const PeerState& peer,
                           uint32_t slice) {
   const uint32_t weight = jetty.ordering.weight;
-  const uint32_t all = peer.offering + (flow.offering == 0 ? weight : 0u);
+  const uint32_t all = peer.offering[jetty.ordering.urgent] + (flow.offering == 0 ? weight : 0u);
   if (all == weight) return most_offered_cost;
   return std::max(most_offered_cost / all, slice) * weight;
 }
@@ -31,15 +32,17 @@ bool Offers::offer(Slice& slice, Flow& flow, PeerState& peer, Time now) {
   const bool read = !tombstone && slices_.is_read(slice);
   const uint32_t serial = next_serial_;
   const uint32_t payload = tombstone || read ? 0 : slice.bytes;
-  if (!peer.channel->offer({slices_.index_of(slice), serial}, transport::Class::request, payload)) {
-    return false;
-  }
+  const bool alone = flow.jetty == Flow::none;
+  const bool urgent =
+      flow.offering == 0 ? !alone && flows_.jetty_of(flow).ordering.urgent : flow.urgent;
+  const auto traffic = urgent ? transport::Class::urgent : transport::Class::request;
+  if (!peer.channel->offer({slices_.index_of(slice), serial}, traffic, payload)) return false;
   begin_attempt(slice);
   slice.in_offer = true;
   if (flow.offering == 0) {
-    const bool alone = flow.jetty == Flow::none;
     flow.offering = alone ? uint8_t{1} : flows_.jetty_of(flow).ordering.weight;
-    peer.offering += flow.offering;
+    flow.urgent = urgent;
+    peer.offering[urgent] += flow.offering;
   }
   flow.offered_cost += cost_of(slice);
   if (!slice.expected && !tombstone) expect(slice, peer, read, now);
@@ -52,7 +55,7 @@ void Offers::leave(Slice& slice) {
   Flow& flow = flows_.at(slice.flow);
   flow.offered_cost -= cost_of(slice);
   if (flow.offered_cost == 0) {
-    if (PeerState* peer = peers_.find(flow.peer)) peer->offering -= flow.offering;
+    if (PeerState* peer = peers_.find(flow.peer)) peer->offering[flow.urgent] -= flow.offering;
     flow.offering = 0;
   }
   flows_.resume(flow);

@@ -321,7 +321,8 @@ class Device:
                  atomics: AtomicDomain | None = None, guarded: bool = False) -> Segment: ...
     def jetty(self, *, berths: int = 128, receives: int = 0, message_bytes: int = 65536,
               inline_bytes: int = 64, operation_timeout: _Time = None,
-              receiver_timeout: _Time = None, weight: int = 1, mode: ServiceMode | None = None,
+              receiver_timeout: _Time = None, weight: int = 1, urgent: bool = False,
+              mode: ServiceMode | None = None,
               in_order: bool = False, chain: bool = False) -> Jetty: ...
     def publish(self, name: str, segment: Segment | None = None, jetty: Jetty | None = None, *,
                 anyone: bool = False, eids: Iterable[str] = ()) -> None: ...

@@ -89,9 +89,9 @@ TEST_CASE("other processes see the Jetties, queues and segments of a device") {
     Device device = open(medium.text()).value();
     Jfc jfc = device.jfc(256).value();
     Jfr jfr = device.jfr({.receives = 16, .completions = &jfc}).value();
-    Jetty shares =
-        device.jetty({.berths = 32, .weight = 3, .completions = &jfc, .receives_from = &jfr})
-            .value();
+    const JettyOptions options{
+        .berths = 32, .weight = 3, .urgent = true, .completions = &jfc, .receives_from = &jfr};
+    Jetty shares = device.jetty(options).value();
     Jetty sends = device.jetty({.berths = 8}).value();
     JettyGroup group = device.jetty_group().value();
     REQUIRE(group.add(shares));
@@ -114,6 +114,7 @@ TEST_CASE("other processes see the Jetties, queues and segments of a device") {
     CHECK(find(shares.id()).jfc == find(jfr.id()).jfc);
     CHECK(find(shares.id()).receives_jfc == find(jfr.id()).jfc);
     CHECK((find(shares.id()).sends == 32 && find(shares.id()).weight == 3));
+    CHECK((find(shares.id()).urgent && !find(sends.id()).urgent));
     CHECK(find(sends.id()).kind == "jfs");
     CHECK(find(sends.id()).jfc != find(jfr.id()).jfc);
     const ObservedJetty grouped = find(without_group_bit(group.id()));

@@ -146,5 +146,58 @@ TEST_CASE("Jetties share the channel in proportion to their weights") {
   CHECK(std::abs(got[2] - 4.0 / 7) < 0.02);
 }
 
+// Returns how long a write of 64 KiB takes beside sixteen Jetties that flood (median).
+Duration beside_sixteen(bool urgent) {
+  const auto large = bytes_like(1 << 20);
+  const auto data = bytes_like(65536);
+  Ends ends(urgent ? "shares-urgent" : "shares-usual");
+  Jetty small = ends.here.device.jetty({.berths = 4, .urgent = urgent}).value();
+  std::vector<Jetty> others;
+  for (int i = 0; i < 16; ++i) others.push_back(ends.here.device.jetty({.berths = 16}).value());
+  std::array<Completion, 64> out;
+  const auto flood_all = [&] {
+    for (Jetty& other : others) {
+      (void)other.poll(out);
+      while (other.post(write(large, ends.target.segment)) == 1) {
+      }
+    }
+  };
+  std::vector<Duration> times;
+  while (times.size() < 40) {
+    flood_all();
+    const Time begin = ends.hosts.now();
+    REQUIRE(small.post(write(data, ends.target.segment)) == 1);
+    while (small.poll(out) == 0) {
+      ends.hosts.run_for(1us);
+      flood_all();
+    }
+    REQUIRE(out[0].ok());
+    times.push_back(ends.hosts.now() - begin);
+  }
+  return percentile(times, 0.5);
+}
+
+// 84 us is what a MiB takes on the line: a slice of each of the sixteen.
+TEST_CASE("an urgent write does not wait for the slices of other Jetties") {
+  const Duration usual = beside_sixteen(false);
+  const Duration urgent = beside_sixteen(true);
+  CAPTURE(usual.count(), urgent.count());
+  CHECK(usual - urgent >= 70us);
+}
+
+TEST_CASE("urgent Jetties share by weight, and leave the others a seventeenth") {
+  Ends ends("shares-classes");
+  auto got = works_of(ends,
+                      {{.berths = 64},
+                       {.berths = 64, .weight = 1, .urgent = true},
+                       {.berths = 64, .weight = 3, .urgent = true}},
+                      65536);
+  const double all = got[0] + got[1] + got[2];
+  for (double& share : got) share /= all;
+  CHECK(std::abs(got[0] - 1.0 / 17) < 0.02);
+  CHECK(std::abs(got[1] - 16.0 / 17 / 4) < 0.03);
+  CHECK(std::abs(got[2] - 16.0 / 17 * 3 / 4) < 0.03);
+}
+
 }  // namespace
 }  // namespace urma::test

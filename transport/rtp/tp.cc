@@ -445,14 +445,13 @@ void Tp::plan_new(Plan& plan, Time now) {
 bool Tp::pick_slice(Plan& plan, Time now) {
   const std::optional<Class> from = next_class(plan.requests);
   if (!from) return false;
-  OfferQueue& queue = offered_[static_cast<unsigned>(*from)];
-  pulling_.what = queue.front(pools().offered);
+  pulling_.what = offered_.next_of(pools().offered, *from);
   pulling_.packets = static_cast<uint16_t>(packets_of(pulling_.what.bytes, facts_.packet_bytes));
   pulling_.next = 0;
   pulling_.route = routes().pick(pulling_.payload(facts_.packet_bytes) + header_allowance, now);
   pulling_.tpmsn = next_tpmsn_++ % Tpmsn::modulus;
-  queue.pop(pools().offered);
-  if (*from == Class::request) plan.requests += pulling_.packets;
+  offered_.take(pools().offered, *from);
+  if (*from != Class::answer) plan.requests += pulling_.packets;
   return true;
 }
 

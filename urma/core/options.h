@@ -121,6 +121,10 @@ struct JettyOptions {
   // The share of this Jetty when several Jetties of the device send to one peer: 1 to 16, in
   // proportion to the weights of the others.
   uint32_t weight = 1;
+  // Whether works of this Jetty leave before those of other Jetties of the device to the same peer.
+  // Urgent Jetties share with one another by weight. While they send without a break, one slice of
+  // the others leaves after each MiB of theirs.
+  bool urgent = false;
   // The side that keeps strong works in order (UB: service mode; docs/reliability.md).
   ServiceMode mode = ServiceMode::automatic;
   // Whether relaxed works also wait for one another. Relaxed and strong works then form one chain,

@@ -29,7 +29,8 @@ std::unique_ptr<ObjectViews> some_objects() {
                        .jfc = 31,
                        .receives_jfc = 32,
                        .jfr = 2003,
-                       .outstanding = 5};
+                       .outstanding = 5,
+                       .urgent = 1};
   objects->views[1] = {.kind = ObjectKind::jfs,
                        .state = 3,
                        .weight = 1,
@@ -76,10 +77,10 @@ TEST_CASE("a page shows the Jetties, queues and segments of a device") {
   CHECK(jetty.state == "ready");
   CHECK((jetty.sends == 128 && jetty.receives == 0));
   CHECK((jetty.jfc == 31 && jetty.receives_jfc == 32u && jetty.jfr == 2003u));
-  CHECK((jetty.weight == 7 && jetty.outstanding == 5 && !jetty.unreliable));
+  CHECK((jetty.weight == 7 && jetty.urgent && jetty.outstanding == 5 && !jetty.unreliable));
   CHECK(seen.jetties[1].kind == "jfs");
   CHECK(seen.jetties[1].state == "error");
-  CHECK(seen.jetties[1].unreliable);
+  CHECK((seen.jetties[1].unreliable && !seen.jetties[1].urgent));
   CHECK_FALSE((seen.jetties[1].jfr || seen.jetties[1].receives_jfc));
   CHECK(seen.jetties[2].kind == "jfr");
   CHECK(seen.jetties[2].receives == 16);

@@ -170,6 +170,20 @@ TEST_CASE("answers leave before requests that were offered earlier") {
   CHECK(ends.receiver.arrived.front() == PacketName{1, 0});
 }
 
+TEST_CASE("urgent requests leave before other ones, but a few packets of these stay in between") {
+  TwoEnds ends;
+  ends.sender.offer(0, 100);
+  ends.sender.offer(1, 2 * tp_packet_bytes, Class::urgent);
+  ends.sender.offer(2, 16 * tp_packet_bytes, Class::urgent);
+  ends.sender.offer(3, 10, Class::answer);
+  ends.carry(ends.sender.leave(ends.now));
+  std::vector<uint64_t> slots;
+  for (const PacketName& packet : ends.receiver.arrived) {
+    if (slots.empty() || slots.back() != packet.first) slots.push_back(packet.first);
+  }
+  CHECK(slots == std::vector<uint64_t>{1, 3, 2, 0});
+}
+
 TEST_CASE("a lost packet leaves again, alone, and slices behind it wait for their delivery") {
   TwoEnds ends;
   for (uint32_t slot = 0; slot < 8; ++slot) ends.sender.offer(slot, 100);

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What urma_admin shows of queues with different priorities.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/umdk/check.h"
+#include "tests/umdk/ends.h"
+
+enum { text_bytes = 1 << 20 };
+
+// Returns what the JSON output says of the JFS, or an empty text if it is not shown.
+static const char* shown(const char* admin, uint32_t id) {
+  static char text[text_bytes];
+  char command[4096];
+  snprintf(command, sizeof command, "'%s' show --json", admin);
+  FILE* const output = popen(command, "r");
+  REQUIRE(output != NULL);
+  const size_t bytes = fread(text, 1, sizeof text - 1, output);
+  CHECK(pclose(output) == 0);
+  text[bytes] = 0;
+  char word[32];
+  snprintf(word, sizeof word, "\"id\": %" PRIu32 ",", id);
+  char* const begin = strstr(text, word);
+  if (begin == NULL) return "";
+  char* const end = strchr(begin, '}');
+  if (end != NULL) *end = 0;
+  return begin;
+}
+
+static bool shows(const char* text, uint8_t priority) {
+  char weight[32];
+  snprintf(weight, sizeof weight, "\"weight\": %d\n", priority % 8 + 1);
+  return strstr(text, "\"kind\": \"jfs\"") != NULL && strstr(text, weight) != NULL &&
+         strstr(text, priority < 8 ? "\"urgent\": false" : "\"urgent\": true") != NULL;
+}
+
+static void a_priority(const struct end* end, const char* admin, uint8_t priority) {
+  urma_jfs_cfg_t cfg = {.depth = 4,
+                        .trans_mode = URMA_TM_RM,
+                        .priority = priority,
+                        .max_sge = 1,
+                        .err_timeout = 17,
+                        .jfc = end->jfc};
+  urma_jfs_t* const jfs = urma_create_jfs(end->ctx, &cfg);
+  REQUIRE(jfs != NULL);
+  // Pages are late, and the JFS before this one had the same number.
+  bool found = false;
+  const double until = now_ms() + 10000;
+  while (!found && now_ms() < until) found = shows(shown(admin, jfs->jfs_id.id), priority);
+  CHECK(found);
+  CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS);
+}
+
+int main(int argc, char** argv) {
+  REQUIRE(argc == 2);
+  name_devices();
+  struct end end = make_end(devices[0], URMA_TM_RM);
+  a_priority(&end, argv[1], 0);
+  a_priority(&end, argv[1], 7);
+  a_priority(&end, argv[1], 8);
+  a_priority(&end, argv[1], 15);
+  end_end(&end);
+  remove_devices();
+  return failures != 0;
+}
