@@ -18,8 +18,8 @@ using transport::Why;
 
 // A channel, with the source of its slices and the sink that learns which answers arrived.
 struct CtpEnd {
-  void offer(uint32_t slot, Class traffic = Class::request, uint32_t bytes = 100) {
-    REQUIRE(ctp.offer({slot, 1}, traffic, bytes));
+  void offer(uint32_t slot, Class traffic = Class::request) {
+    REQUIRE(ctp.offer({slot, 1}, traffic, 100));
   }
   // Returns the slots of the slices that leave now.
   std::vector<uint64_t> leave() {
@@ -65,38 +65,6 @@ TEST_CASE(
   CHECK(end.sink.delivered_slots == std::vector<uint32_t>{1});
   CHECK_FALSE(end.ctp.wants_to_send(end.now));
   CHECK(end.leave().empty());
-}
-
-// The numbers of urgent slices are 100 and more.
-TEST_CASE("CTP: one usual slice leaves after each MiB of urgent ones, or 512 small ones") {
-  for (const uint32_t bytes : {100u, 65536u}) {
-    CtpEnd end;
-    const size_t in_row = (1 << 20) / std::max(bytes, 2048u);
-    for (uint32_t usual = 0; usual < 3; ++usual) end.offer(usual);
-    std::vector<uint64_t> left;
-    uint32_t next = 100;
-    while (left.size() < 2 * in_row + 2) {
-      while (next < 100 + left.size() + 32) end.offer(next++, Class::urgent, bytes);
-      const auto some = end.leave();
-      REQUIRE_FALSE(some.empty());
-      left.insert(left.end(), some.begin(), some.end());
-    }
-    for (size_t i = 0; i < 2 * in_row + 2; ++i)
-      CHECK((left[i] < 100) == ((i + 1) % (in_row + 1) == 0));
-    CHECK(left[in_row] == 0);
-    CHECK(left[2 * in_row + 1] == 1);
-  }
-}
-
-TEST_CASE("CTP: urgent slices that no other slice waited for are not counted") {
-  CtpEnd end;
-  for (uint32_t round = 0; round < 40; ++round) {
-    end.offer(round, Class::urgent, 65536);
-    CHECK(end.leave() == std::vector<uint64_t>{round});
-  }
-  end.offer(0);
-  end.offer(1, Class::urgent);
-  CHECK(end.leave() == std::vector<uint64_t>{1, 0});
 }
 
 TEST_CASE("CTP: slices wait, in their order, while the way is full or the channel is paused") {
