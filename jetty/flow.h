@@ -91,7 +91,7 @@ struct Flow {
   uint32_t next_of_peer = none;   // the peer's list of flows
   uint32_t next_of_jetty = none;  // the Jetty's list of flows
   uint8_t offering = 0;     // its weight while slices of it are in the channel's queue; else 0
-  bool urgent = false;      // those slices, or the latest ones, are urgent
+  bool urgent = false;      // the slices of it in the channel's queue are urgent
   bool peer_over = false;   // it is kept only until its last slice has settled
   bool to_reoffer = false;  // some slice is waiting_to_offer
   Sequence sequence = Sequence::none;

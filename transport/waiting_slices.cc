@@ -7,18 +7,22 @@ namespace {
 // Packets of requests that may leave before waiting answers: a reply of the application should
 // leave together with the answer to the request that caused it, and before it.
 constexpr uint32_t requests_ahead = 8;
-// Urgent requests of this cost may leave while others wait; then one of these does, so that each
-// work ends. A small slice costs as much as in jetty/initiator/offers.cc.
+// Urgent slices of this cost leave for each usual one, if one waits. If several wait, it is a part
+// of that for each of them, so that the work of each Jetty makes progress; but at least the cost of
+// a slice, so that usual slices get at most half of the channel. A small slice costs as much as in
+// jetty/initiator/offers.cc.
 constexpr uint32_t most_urgent_cost = 1 << 20;
+constexpr uint32_t least_urgent_cost = 64 << 10;
 constexpr uint32_t least_slice_cost = 2048;
 
 }  // namespace
 
 std::optional<Class> WaitingSlices::next_request() const {
-  if (!waits(Class::urgent)) {
-    return waits(Class::request) ? std::optional(Class::request) : std::nullopt;
-  }
-  return waits(Class::request) && urgent_cost_ >= most_urgent_cost ? Class::request : Class::urgent;
+  const uint32_t usual = queues_[static_cast<unsigned>(Class::request)].size();
+  if (!waits(Class::urgent)) return usual > 0 ? std::optional(Class::request) : std::nullopt;
+  if (usual == 0) return Class::urgent;
+  const uint32_t before_usual = std::max(most_urgent_cost / usual, least_urgent_cost);
+  return urgent_cost_ >= before_usual ? Class::request : Class::urgent;
 }
 
 std::optional<Class> WaitingSlices::next_class(Pool& pool, uint32_t requests,

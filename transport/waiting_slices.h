@@ -10,8 +10,8 @@
 
 namespace urma::transport {
 
-// The slices that wait in a channel to be pulled: which leaves next? The channel owns it, and gives
-// each call the pool that all channels of the device share.
+// The slices that wait in a channel to be pulled. It decides which one leaves next. The channel
+// owns it, and gives each call the pool that all channels of the device share.
 class WaitingSlices {
  public:
   using Pool = OfferQueue::Pool;
@@ -25,7 +25,7 @@ class WaitingSlices {
   }
   // Returns of which class the next slice is, or nothing if none waits. Answers go first, except
   // that a few packets of requests may precede them; `requests`: how many of these are in this
-  // burst so far. Urgent requests go before others, of which one still goes from time to time.
+  // burst so far. Urgent requests go before usual ones, of which one still goes from time to time.
   std::optional<Class> next_class(Pool& pool, uint32_t requests, uint32_t packet_bytes) const;
   // Returns the next slice of a class, of which some wait.
   const OfferedSlice& next_of(Pool& pool, Class traffic) const {
@@ -42,7 +42,8 @@ class WaitingSlices {
   std::optional<Class> next_request() const;
 
   std::array<OfferQueue, classes> queues_;
-  uint32_t urgent_cost_ = 0;  // of urgent slices that left since another one did, or none waited
+  // The cost of the urgent slices that have left since a usual one did, or since none waited.
+  uint32_t urgent_cost_ = 0;
 };
 
 }  // namespace urma::transport

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "apps/capi/eid.h"
@@ -57,9 +58,10 @@ std::string number(const std::optional<uint32_t>& value) {
   return value ? std::to_string(*value) : "-";
 }
 
-// The priority from which the C API made the Jetty (umdk/sender.cc).
+// The priority from which the C API made the Jetty (umdk/sender.cc), or would make one most like
+// it.
 uint32_t priority_of(const ObservedJetty& jetty) {
-  const uint32_t in_class = jetty.weight == 0 ? 0 : jetty.weight - 1;
+  const uint32_t in_class = jetty.weight == 0 ? 0 : std::min(jetty.weight - 1, 7u);
   return jetty.urgent ? in_class + 8 : in_class;
 }
 

@@ -22,7 +22,10 @@ uint32_t Offers::cost_of(const Slice& slice) { return std::max(slice.bytes, leas
 uint32_t Offers::share_of(const Flow& flow, const Jetty& jetty, const PeerState& peer,
                           uint32_t slice) {
   const uint32_t weight = jetty.ordering.weight;
-  const uint32_t all = peer.offering[jetty.ordering.urgent] + (flow.offering == 0 ? weight : 0u);
+  // Its slices in the queue may be those of an earlier Jetty with this number, of another class and
+  // weight.
+  const bool urgent = flow.offering != 0 ? flow.urgent : jetty.ordering.urgent;
+  const uint32_t all = peer.offering[urgent] - flow.offering + weight;
   if (all == weight) return most_offered_cost;
   return std::max(most_offered_cost / all, slice) * weight;
 }
@@ -34,7 +37,7 @@ bool Offers::offer(Slice& slice, Flow& flow, PeerState& peer, Time now) {
   const uint32_t payload = tombstone || read ? 0 : slice.bytes;
   const bool alone = flow.jetty == Flow::none;
   const bool urgent =
-      flow.offering == 0 ? !alone && flows_.jetty_of(flow).ordering.urgent : flow.urgent;
+      flow.offering != 0 ? flow.urgent : !alone && flows_.jetty_of(flow).ordering.urgent;
   const auto traffic = urgent ? transport::Class::urgent : transport::Class::request;
   if (!peer.channel->offer({slices_.index_of(slice), serial}, traffic, payload)) return false;
   begin_attempt(slice);

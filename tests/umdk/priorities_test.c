@@ -10,19 +10,24 @@
 
 enum { text_bytes = 1 << 20 };
 
-// Returns what the JSON output says of the JFS, or an empty text if it is not shown.
-static const char* shown(const char* admin, uint32_t id) {
+// Returns what `urma_admin` prints.
+static char* printed(const char* admin, const char* words) {
   static char text[text_bytes];
   char command[4096];
-  snprintf(command, sizeof command, "'%s' show --json", admin);
+  snprintf(command, sizeof command, "'%s' show %s", admin, words);
   FILE* const output = popen(command, "r");
   REQUIRE(output != NULL);
   const size_t bytes = fread(text, 1, sizeof text - 1, output);
   CHECK(pclose(output) == 0);
   text[bytes] = 0;
+  return text;
+}
+
+// Returns what the JSON output says of the JFS, or an empty text if it is not shown.
+static const char* shown(const char* admin, uint32_t id) {
   char word[32];
   snprintf(word, sizeof word, "\"id\": %" PRIu32 ",", id);
-  char* const begin = strstr(text, word);
+  char* const begin = strstr(printed(admin, "--json"), word);
   if (begin == NULL) return "";
   char* const end = strchr(begin, '}');
   if (end != NULL) *end = 0;
@@ -50,6 +55,11 @@ static void a_priority(const struct end* end, const char* admin, uint8_t priorit
   const double until = now_ms() + 10000;
   while (!found && now_ms() < until) found = shows(shown(admin, jfs->jfs_id.id), priority);
   CHECK(found);
+  char words[64];
+  snprintf(words, sizeof words, "dev %s jfs %" PRIu32, devices[0], jfs->jfs_id.id);
+  char line[32];
+  snprintf(line, sizeof line, "pri                 : %d\n", priority);
+  CHECK(strstr(printed(admin, words), line) != NULL);
   CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS);
 }
 

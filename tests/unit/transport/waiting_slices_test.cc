@@ -69,22 +69,26 @@ TEST_CASE("eight packets of requests may leave before answers") {
   }
 }
 
-TEST_CASE("one usual slice leaves after each MiB of urgent ones, or 512 small ones") {
+TEST_CASE("one usual slice leaves after each MiB of urgent ones, or sooner if several wait") {
   for (const uint32_t bytes : {100u, 2048u, 4096u, 65536u}) {
-    INFO(bytes);
-    SlicesInLine waiting;
-    for (uint32_t usual = 0; usual < 3; ++usual) waiting.push(usual, Class::request);
-    const uint32_t in_row = mib / std::max(bytes, 2048u);
-    Slots usual_at;
-    for (uint32_t i = 0; i < 2 * in_row + 2; ++i) {
-      waiting.push(100 + i, Class::urgent, bytes);
-      if (waiting.take() < 100) usual_at.push_back(i);
+    for (const uint32_t usual : {1u, 2u, 4u, 16u, 50u}) {
+      CAPTURE(bytes, usual);
+      SlicesInLine waiting;
+      for (uint32_t i = 0; i < usual; ++i) waiting.push(i, Class::request);
+      const uint32_t in_row = mib / std::min(usual, 16u) / std::max(bytes, 2048u);
+      Slots usual_at;
+      for (uint32_t i = 0; i < 2 * in_row + 2; ++i) {
+        waiting.push(100 + i, Class::urgent, bytes);
+        if (waiting.take() >= 100) continue;
+        usual_at.push_back(i);
+        waiting.push(0, Class::request);
+      }
+      CHECK(usual_at == Slots{in_row, 2 * in_row + 1});
     }
-    CHECK(usual_at == Slots{in_row, 2 * in_row + 1});
   }
 }
 
-TEST_CASE("urgent slices are counted while another one waits, whatever is answered meanwhile") {
+TEST_CASE("urgent slices are counted while a usual one waits, whatever is answered meanwhile") {
   SlicesInLine waiting;
   for (uint32_t i = 0; i < 40; ++i) {
     waiting.push(i, Class::urgent, 65536);
