@@ -92,10 +92,11 @@ urma_status_t urma_bind_jetty_async(urma_notifier_t* notifier, urma_jetty_t* jet
 
 int urma_wait_notify(urma_notifier_t* notifier, uint32_t cnt, urma_notify_t* notify, int timeout) {
   auto* const results = find<Notifier>(notifier);
-  if (results == nullptr || cnt == 0 || notify == nullptr) {
+  if (results == nullptr || (cnt > 0 && notify == nullptr)) {
     errno = refuse_null(__func__, "notifier or notify");
     return -1;
   }
+  if (cnt == 0) return 0;
   if (is_inherited(*results)) {
     errno = refuse_inherited(__func__);
     return -1;
@@ -104,7 +105,7 @@ int urma_wait_notify(urma_notifier_t* notifier, uint32_t cnt, urma_notify_t* not
 }
 
 urma_status_t urma_ack_notify(urma_context_t* ctx, uint32_t cnt, urma_notify_t* notify) {
-  if (find<Context>(ctx) == nullptr || cnt == 0 || notify == nullptr) {
+  if (find<Context>(ctx) == nullptr || (cnt > 0 && notify == nullptr)) {
     return refuse_null(__func__, "ctx or notify");
   }
   return URMA_SUCCESS;
