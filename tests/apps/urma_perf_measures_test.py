@@ -91,14 +91,14 @@ def test_every_test_on_a_bad_network():
     bad = "fault(loss=2%,dup=1%,reorder=2%,seed=3):udp:"
     for name in ["write_lat", "write_bw", "read_lat", "read_bw", "send_lat", "send_bw",
                  "write_imm_lat", "write_imm_bw", "wake_lat"]:
-        done = results("--self", name, "--size", "1,100,20000", "--count", "300", "--device", bad,
+        done = results("--self", name, "--size", "1,100,20000", "--count", "100", "--device", bad,
                        "--rounds", "2")
         assert [result["size_bytes"] for result in done] == [1, 100, 20000]
     for name in ["write_bw", "read_bw", "send_lat", "wake_lat"]:
-        results("--self", name, "--size", "1,100,20000", "--count", "300", "--rounds", "2",
+        results("--self", name, "--size", "1,100,20000", "--count", "100", "--rounds", "2",
                 "--device", bad + "?io=uring")
     for name in ["atomic_lat", "atomic_bw"]:
-        done = results("--self", name, "--sweep", "--count", "300", "--device", bad)
+        done = results("--self", name, "--sweep", "--count", "100", "--device", bad)
         assert [result["size_bytes"] for result in done] == [1, 2, 4, 8]
 
 

@@ -17,12 +17,12 @@ def command(*arguments, within=None):
     return (["ip", "netns", "exec", within] if within else []) + [PROGRAM, *arguments]
 
 
-def run(*arguments, limit=60, within=None):
+def run(*arguments, limit=180, within=None):
     return subprocess.run(command(*arguments, within=within), capture_output=True, text=True,
                           timeout=limit)
 
 
-def results(*arguments, limit=60, within=None):
+def results(*arguments, limit=180, within=None):
     done = run(*arguments, "--json", limit=limit, within=within)
     assert done.returncode == 0, (arguments, done)
     whole = json.loads(done.stdout)
