@@ -405,6 +405,7 @@ std::vector<std::unique_ptr<engine::Runner>> make_runners(Opened opened,
       .balance = options.balance.value_or(ports.front()->facts().balance),
       .limits = limits_of_each(options.limits, ports.size()),
       .profile = options.profile,
+      .events = options.events,
       .segment_key = {key, entropy->next()}};
   const Control control{options.congestion, used.name, state.no_signals};
   const Logs logs(options.log, state.text, ports.size());

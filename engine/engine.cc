@@ -61,6 +61,7 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       ways_(port_->ways()),
       settings_(settings),
       entropy_(std::move(entropy)),
+      events_(settings.events),
       segments_(settings.limits.segments,
                 SipHash{settings.segment_key[0], settings.segment_key[1]}),
       transactions_(transaction_limits(settings.limits), segments_, transport_, located_events_,

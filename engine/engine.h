@@ -33,6 +33,7 @@ struct EngineSettings {
   Balance balance = Balance::slice;
   Limits limits{};
   bool profile = false;      // the stages of the device are timed
+  EventKinds events{};       // the kinds that the application has asked for
   JettyIdShare jetty_ids{};  // the ids of Jetties that this engine of the device has
   // The key of the segments' tokens, which several engines of a device have in common.
   std::array<uint64_t, 2> segment_key{};

@@ -26,6 +26,7 @@ EventQueue::~EventQueue() {
 // Counts the event together with an earlier one that is alike only if no other event of the same
 // peer came between them, so that the order of a peer's events is kept.
 void EventQueue::raise(const Event& event) {
+  if (!kinds_.has(event.kind)) return;
   for (uint32_t i = gathered_count_; i-- > 0;) {
     Event& earlier = gathered_[i];
     if (alike(earlier, event)) {
@@ -37,7 +38,7 @@ void EventQueue::raise(const Event& event) {
   }
   if (gathered_count_ < gathered_.size()) {
     gathered_[gathered_count_++] = event;
-  } else {
+  } else if (kinds_.has(EventKind::missed)) {
     missed_ += event.count;
   }
 }

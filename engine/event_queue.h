@@ -21,7 +21,8 @@ class EventQueue final : public jetty::EventSink {
   static constexpr uint32_t most_gathered = 32;  // until `hand_over`; more are counted as missed
   static constexpr uint32_t capacity = 256;      // of the ring
 
-  EventQueue() = default;
+  // `kinds`: those that the application has asked for. Others are dropped.
+  explicit EventQueue(EventKinds kinds = {}) : kinds_(kinds) {}
   ~EventQueue() override;
 
   // ---- engine
@@ -63,6 +64,7 @@ class EventQueue final : public jetty::EventSink {
  private:
   static constexpr Duration apart = std::chrono::milliseconds(1);
 
+  const EventKinds kinds_;
   std::array<Event, most_gathered> gathered_;
   uint32_t gathered_count_ = 0;
   uint32_t missed_ = 0;

@@ -163,9 +163,11 @@ urma_context_t* urma_create_context(urma_device_t* dev, uint32_t eid_index) {
                          "urma_get_eid_list",
                          device->strings.size(), eid_index));
     }
+    // Other kinds of events would make `async_fd` readable, and no call would return them.
     auto opened =
         urma::open(device->strings[eid_index],
-                   {.limits = {.jetties = max_jetties, .peers = 4096, .segments = 1 << 16}});
+                   {.limits = {.jetties = max_jetties, .peers = 4096, .segments = 1 << 16},
+                    .events = {urma::EventKind::jetty_error}});
     if (!opened) {
       refuse("urma_create_context", opened.error());
       return null(EIO);
@@ -216,9 +218,13 @@ urma_status_t urma_get_async_event(urma_context_t* ctx, urma_async_event_t* even
   if (event == nullptr) return refuse_null(__func__, "event");
   return with<Context>(__func__, "ctx", ctx, [&](Context& context) {
     const bool blocks = (fcntl(context.async_fd, F_GETFL) & O_NONBLOCK) == 0;
+    pollfd readable{context.async_fd, POLLIN, 0};
+    // A program calls this once the descriptor is readable. It may be so without an event: that of
+    // an object which the C API does not name, or one that another call has taken. Then this call
+    // returns, as the program would not expect it to wait.
+    const bool promised = poll(&readable, 1, 0) > 0;
     while (!context.take(*event)) {
-      if (!blocks) return URMA_EAGAIN;
-      pollfd readable{context.async_fd, POLLIN, 0};
+      if (promised || !blocks) return URMA_EAGAIN;
       if (poll(&readable, 1, -1) < 0) return URMA_FAIL;
     }
     event->urma_ctx = &context;

@@ -2,6 +2,7 @@
 // Asynchronous events: of receives that run low, and of objects that are deleted meanwhile.
 #include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "tests/umdk/check.h"
 #include "tests/umdk/ends.h"
@@ -108,6 +109,27 @@ static void event_of_a_deleted_jfr(struct ends* ends) {
   }
 }
 
+// The C API's event of a refused message names a Jetty. That of a JFR makes the descriptor
+// readable, but a call for it returns, also if the descriptor blocks.
+static void no_event_of_a_jfr(struct ends* ends) {
+  struct end* b = &ends->b;
+  urma_jfr_attr_t fails = {.mask = JFR_STATE, .state = URMA_JFR_STATE_ERROR};
+  urma_async_event_t event;
+  urma_jfr_t* const jfr = urma_create_jfr(b->ctx, &b->jfr->jfr_cfg);
+  REQUIRE(jfr != NULL);
+  urma_target_jetty_t* const to = import_number(ends, jfr->jfr_id, URMA_JFR);
+  CHECK(urma_modify_jfr(jfr, &fails) == URMA_SUCCESS);
+  send_to(&ends->a, to, URMA_CR_REM_ACCESS_ABORT_ERR);
+  CHECK(readable(b->ctx->async_fd, wait_ms));
+  alarm(wait_ms / 1000);  // ends a call that does not return
+  CHECK(urma_get_async_event(b->ctx, &event) == EAGAIN);
+  alarm(0);
+  CHECK(!readable(b->ctx->async_fd, 0));
+  CHECK(urma_unimport_jetty(to) == URMA_SUCCESS);
+  CHECK(urma_delete_jfr(jfr) == URMA_SUCCESS);
+  settle_down(b);
+}
+
 // The next Jetty of the number of a deleted one is not given its event.
 static void event_of_a_deleted_jetty(struct ends* ends) {
   struct end* b = &ends->b;
@@ -141,6 +163,7 @@ int main(void) {
     receives_run_low(&ends);
     event_of_a_deleted_jfr(&ends);
     event_of_a_deleted_jetty(&ends);
+    no_event_of_a_jfr(&ends);
     end_ends(&ends);
   }
   remove_devices();

@@ -9,6 +9,7 @@
 
 #include "tests/umdk/check.h"
 #include "tests/umdk/ends.h"
+#include "tests/umdk/exchanges.h"
 
 enum {
   rounds = 100,
@@ -191,6 +192,9 @@ static void one_device(const char* program, const char* device) {
       CHECK(finish(&server) == 0);
     }
     unimport(&end);
+    // The C API has no event for the end of a process. This descriptor blocks, so a program that
+    // saw it readable would ask for the event, and wait for it.
+    CHECK(!readable(end.ctx->async_fd, no_event_ms));
   }
   end_end(&end);
 }

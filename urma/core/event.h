@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <initializer_list>
+
 #include "urma/core/endpoint.h"
 #include "urma/core/export.h"
 #include "urma/core/ids.h"
@@ -62,6 +64,27 @@ struct Event {
   TokenId segment{};                   // memory_missing
   PeerId peer{};    // the peer, as Completion::from and RemoteSegment::peer name it
   Endpoint from{};  // the address of that peer
+};
+
+// A set of kinds of events.
+class EventKinds {
+ public:
+  // All kinds.
+  constexpr EventKinds() = default;
+  // These kinds, and EventKind::closed, which every set has.
+  constexpr EventKinds(std::initializer_list<EventKind> kinds) : bits_(bit(EventKind::closed)) {
+    for (const EventKind kind : kinds) bits_ |= bit(kind);
+  }
+
+  // Returns whether the set has this kind.
+  constexpr bool has(EventKind kind) const { return (bits_ & bit(kind)) != 0; }
+
+ private:
+  static constexpr uint32_t bit(EventKind kind) {
+    return uint32_t{1} << static_cast<uint32_t>(kind);
+  }
+
+  uint32_t bits_ = ~uint32_t{0};
 };
 
 // Returns the name of the kind, as in the enumeration, for example "peer_lost". Any thread may call

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "urma/core/balance.h"
+#include "urma/core/event.h"
 #include "urma/core/ids.h"
 #include "urma/core/log.h"
 #include "urma/core/order.h"
@@ -80,6 +81,11 @@ struct DeviceOptions {
   // Whether the device times the stages of its work, for Device::profile. A post or a poll then
   // takes about 20 ns more, and a pass 20 to 100 ns.
   bool profile = false;
+  // The kinds of events that the device has: all by default, otherwise EventKind::closed and those
+  // that are listed here. Device::events does not return others, and they do not make
+  // Device::events_fd readable. If EventKind::missed is not listed, events for which there is no
+  // room are dropped without a notice.
+  EventKinds events{};
   // The log of the device: its callback and limits. By default the device does not log.
   LogOptions log{};
 };

@@ -80,6 +80,18 @@ TEST_CASE("events beyond those that can be gathered are counted as missed") {
   CHECK(all_of(queue).size() == 1);
 }
 
+TEST_CASE("kinds of events that the application has not asked for are dropped") {
+  EventQueue queue({EventKind::path_lost});
+  REQUIRE(queue.make_descriptor());
+  queue.raise({.kind = EventKind::peer_left});
+  queue.hand_over(Time{});
+  CHECK_FALSE(readable(queue));
+  for (uint32_t path = 0; path < gathered + 3; ++path) queue.raise(lost_path(path));
+  queue.hand_over(Time{});
+  CHECK(readable(queue));
+  CHECK(all_of(queue).size() == gathered);  // `missed` is not among the kinds
+}
+
 TEST_CASE("events that find no room in the ring wait until others have been taken") {
   EventQueue queue;
   fill(queue);
