@@ -402,6 +402,11 @@ void Sender::give_back_slots(const Batch& batch, size_t first) {
 }
 
 Result<PeerId> Sender::peer(const Place& place) {
+  if (peer_restarted_.load(std::memory_order_relaxed)) [[unlikely]] {
+    // It is cleared first, so that a restart that is found from now on counts again.
+    peer_restarted_.store(false, std::memory_order_relaxed);
+    known_ = {};
+  }
   const auto set = std::span(known_).subspan(place.uasid % known_sets * known_ways, known_ways);
   for (const Known& known : set) {
     if (known.peer && known.place == place) return known.peer;
@@ -480,6 +485,9 @@ urma_status_t Sender::local(Batch& batch, const urma_sg_t& list, bool is_inline,
 // ---- completions
 
 bool Sender::finish(const Completion& from, urma_cr_t& to) {
+  if (from.status == Status::peer_restarted) [[unlikely]] {
+    peer_restarted_.store(true, std::memory_order_relaxed);
+  }
   // The library says more of a work that was under way when its queue was flushed.
   const bool cut = from.status == Status::unknown || from.status == Status::receiver_not_ready;
   if (cut && state() == URMA_JETTY_STATE_ERROR) to.status = URMA_CR_WR_FLUSH_ERR;

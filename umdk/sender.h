@@ -62,7 +62,8 @@ class Sender {
   };
 
   // A peer to which the program sends by targets that it wrote itself. The device looks it up once,
-  // which allocates memory.
+  // which allocates memory, and again after a peer has restarted: the new process can have the same
+  // place.
   struct Known {
     Place place;
     PeerId peer;
@@ -95,6 +96,9 @@ class Sender {
   size_t next_slot_ = 0;
   std::array<Known, known_sets * known_ways> known_{};
   size_t next_known_ = 0;
+  // Whether a work has ended because its peer restarted. Set by the thread that polls; the next
+  // post that needs `known_`, which belongs to the thread that posts, then forgets all of it.
+  std::atomic<bool> peer_restarted_{false};
 };
 
 }  // namespace urma::umdk
