@@ -134,6 +134,7 @@ class Engine {
    public:
     explicit Events(Engine& engine) : engine_(engine) {}
     void raise(const Event& event) override;
+    void forget(JettyId jetty) override { engine_.events_.forget(jetty); }
 
    private:
     Engine& engine_;

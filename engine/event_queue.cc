@@ -43,6 +43,15 @@ void EventQueue::raise(const Event& event) {
   }
 }
 
+void EventQueue::forget(JettyId jetty) {
+  const auto end = gathered_.begin() + gathered_count_;
+  const auto of_jetty = [&](const Event& event) {
+    return event.kind == EventKind::jetty_error && event.jetty == jetty;
+  };
+  gathered_count_ =
+      static_cast<uint32_t>(std::remove_if(gathered_.begin(), end, of_jetty) - gathered_.begin());
+}
+
 void EventQueue::hand_over(Time now) {
   const uint32_t written = written_.load(std::memory_order_relaxed);
   const uint32_t room = capacity - (written - taken_.load(std::memory_order_acquire));

@@ -28,6 +28,8 @@ class EventQueue final : public jetty::EventSink {
   // ---- engine
 
   void raise(const Event& event) override;
+  // Drops the gathered events of this Jetty.
+  void forget(JettyId jetty) override;
   // Moves the gathered events to the ring, if a millisecond has passed since the last time.
   void deliver(Time now) {
     if (gathered_count_ > 0 && now >= not_before_) hand_over(now);

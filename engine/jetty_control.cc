@@ -92,6 +92,7 @@ bool JettyControl::destroy(uint32_t index, Time now) {
   jetty::Jetty& jetty = transactions_.jetties().at(index);
   transactions_.initiator().detach(jetty);
   transactions_.groups().erase(JettyId(number(jetty.id) | group_bit));
+  transactions_.events().forget(jetty.id);
   if (number(jetty.id) >= number(first_dynamic_jetty)) ids_.give_back(jetty.id);
   transactions_.jetties().destroy(jetty);
   return true;

@@ -11,6 +11,9 @@ class EventSink {
  public:
   virtual ~EventSink() = default;
   virtual void raise(const Event& event) = 0;
+  // Drops the events of a Jetty that is destroyed, as far as the application cannot take them yet:
+  // its id is free from now on.
+  virtual void forget(JettyId) {}
 };
 
 }  // namespace urma::jetty

@@ -35,6 +35,7 @@ class Transactions final : public transport::PacketSource, public transport::Pac
   Groups& groups() { return groups_; }
   Initiator& initiator() { return initiator_; }
   Target& target() { return target_; }
+  EventSink& events() { return events_; }
 
   // PacketSource
   void write(std::span<transport::PacketSlot> packets) override;

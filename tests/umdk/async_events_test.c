@@ -154,6 +154,26 @@ static void event_of_a_deleted_jetty(struct ends* ends) {
   settle_down(b);
 }
 
+// The device tells of refused messages at most once in a millisecond: the event of the second one
+// still waits when the Jetty is deleted.
+static void later_event_of_a_deleted_jetty(struct ends* ends) {
+  struct end* b = &ends->b;
+  urma_jetty_attr_t attr = {.mask = JETTY_STATE, .state = URMA_JETTY_STATE_ERROR};
+  urma_jetty_t* jetty = another_jetty(b, 0);
+  urma_target_jetty_t* const to = import_number(ends, jetty->jetty_id, URMA_JETTY);
+  for (int i = 0; i < 20; ++i) {
+    CHECK(urma_modify_jetty(jetty, &attr) == URMA_SUCCESS);
+    send_to(&ends->a, to, URMA_CR_REM_ACCESS_ABORT_ERR);
+    send_to(&ends->a, to, URMA_CR_REM_ACCESS_ABORT_ERR);
+    jetty = replace(b, jetty, 0);
+    usleep(3000);
+    no_async_event(b);
+  }
+  CHECK(urma_unimport_jetty(to) == URMA_SUCCESS);
+  CHECK(urma_delete_jetty(jetty) == URMA_SUCCESS);
+  settle_down(b);
+}
+
 int main(void) {
   name_devices();
   urma_log_set_level(URMA_VLOG_LEVEL_CRIT);
@@ -163,6 +183,7 @@ int main(void) {
     receives_run_low(&ends);
     event_of_a_deleted_jfr(&ends);
     event_of_a_deleted_jetty(&ends);
+    later_event_of_a_deleted_jetty(&ends);
     no_event_of_a_jfr(&ends);
     end_ends(&ends);
   }

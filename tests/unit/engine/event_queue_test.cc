@@ -92,6 +92,22 @@ TEST_CASE("kinds of events that the application has not asked for are dropped") 
   CHECK(all_of(queue).size() == gathered);  // `missed` is not among the kinds
 }
 
+TEST_CASE("a Jetty that is destroyed takes along the events that are still gathered") {
+  EventQueue queue;
+  for (const uint32_t id : {8u, 7u, 8u, 9u}) {
+    queue.raise({.kind = EventKind::jetty_error, .jetty = JettyId(id)});
+    queue.raise(lost_path(id));  // so that those of Jetty 8 are not counted as one
+  }
+  queue.forget(JettyId(8));
+  queue.hand_over(Time{});
+  const auto events = all_of(queue);
+  REQUIRE(events.size() == 6);
+  for (const Event& event : events) CHECK(event.jetty != JettyId(8));
+  queue.raise({.kind = EventKind::jetty_error, .jetty = JettyId(8)});
+  queue.forget(JettyId(8));
+  CHECK(queue.next_deadline() == never);
+}
+
 TEST_CASE("events that find no room in the ring wait until others have been taken") {
   EventQueue queue;
   fill(queue);
