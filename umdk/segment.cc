@@ -100,10 +100,23 @@ TargetSegment::~TargetSegment() { context().let_go(); }
 
 namespace {
 
+bool is_local(uint32_t access) { return rights_of(access) == Rights::local_only; }
+
+// Returns the segment whose TokenID in the library a new one shares, or null if it gets another.
+// Those that no peer may access come last: the library ties their TokenID to the token that they
+// were registered with, which peers need not show.
+const Segment* beside(const Token& token, const urma_seg_cfg_t& cfg) {
+  for (const TargetSegment* const one : token.segments) {
+    if (!is_local(one->seg.attr.bs.access)) return &*one->own;
+  }
+  if (token.segments.empty() || !is_local(cfg.flag.bs.access)) return nullptr;
+  return &*token.segments.front()->own;
+}
+
 // Returns whether the segments of a TokenID can have this one among them: peers show one token for
-// all of them, except for one that no peer may access.
+// all of them, except for those that no peer may access.
 bool fits(const Token& token, const urma_seg_cfg_t& cfg) {
-  if (token.segments.empty() || rights_of(cfg.flag.bs.access) == Rights::local_only) return true;
+  if (is_local(cfg.flag.bs.access) || beside(token, cfg) == nullptr) return true;
   const uint32_t policy = cfg.flag.bs.token_policy;
   return policy == token.policy &&
          (policy == URMA_TOKEN_NONE || cfg.token_value.token == token.value);
@@ -121,12 +134,11 @@ Result<TargetSegment*> register_segment(Context& context, const urma_seg_cfg_t& 
                  "the TokenID has a segment with another token_value or token_policy. Fix: choose "
                  "the same for all segments of a TokenID, or make another TokenID"};
   }
-  SegmentOptions options{.rights = rights_of(cfg.flag.bs.access)};
-  if (!token->segments.empty()) {
-    options.with = &*token->segments.front()->own;
-  } else if (cfg.flag.bs.token_policy == URMA_TOKEN_NONE) {
+  SegmentOptions options{.rights = rights_of(cfg.flag.bs.access), .with = beside(*token, cfg)};
+  const bool settles = options.with == nullptr;  // otherwise the token is that of `with`
+  if (settles && cfg.flag.bs.token_policy == URMA_TOKEN_NONE) {
     options.policy = TokenPolicy::none;
-  } else {
+  } else if (settles) {
     options.token = TokenValue(cfg.token_value.token);
   }
   const std::span memory(reinterpret_cast<std::byte*>(cfg.va), cfg.len);
@@ -148,7 +160,7 @@ Result<TargetSegment*> register_segment(Context& context, const urma_seg_cfg_t& 
   segment->user_ctx = cfg.user_ctx;
   segment->mva = cfg.va;
   segment->token_id = token;
-  if (token->segments.empty()) {
+  if (settles) {
     token->policy = cfg.flag.bs.token_policy;
     token->value = cfg.token_value.token;
   }

@@ -14,7 +14,8 @@ struct TargetSegment;
 
 inline constexpr unsigned token_id_shift = 8;  // the C API's numbers have eight more bits
 
-// A TokenID of the C API. The library draws it when the first segment is registered with it.
+// A TokenID of the C API. The library draws it when the first segment is registered with it, and
+// again for the first one that peers may access, which settles the token.
 struct Token : urma_token_id_t {
   static constexpr uint64_t kind = 0x746f'6b65'6e;
 
@@ -25,7 +26,8 @@ struct Token : urma_token_id_t {
 
   std::mutex mutex;
   std::vector<TargetSegment*> segments{};  // those that have it; guarded by `mutex`
-  // What the first of them asked for, which is what peers need for all of them.
+  // What the first segment that peers may access asked for, which is what peers need for all of
+  // them.
   uint32_t policy = URMA_TOKEN_NONE;
   uint32_t value = 0;
 };

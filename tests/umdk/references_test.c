@@ -106,6 +106,39 @@ static void token_of_another_segment(struct end* a) {
   CHECK(urma_free_token_id(token) == URMA_SUCCESS);
 }
 
+// The token of a TokenID is that of the first segment that peers may access.
+static void token_after_a_local_segment(struct end* a) {
+  urma_token_id_t* const token = urma_alloc_token_id(a->ctx);
+  urma_seg_cfg_t cfg = seg_cfg_of(a->memory, URMA_ACCESS_READ);
+  cfg.flag.bs.token_id_valid = 1;
+  cfg.token_id = token;
+  urma_seg_cfg_t no_token = cfg;
+  no_token.flag.bs.token_policy = URMA_TOKEN_NONE;
+  no_token.flag.bs.access = URMA_ACCESS_LOCAL_ONLY;
+  urma_target_seg_t* const local = urma_register_seg(a->ctx, &no_token);
+  REQUIRE(local != NULL);
+  cfg.va += 4096;
+  urma_target_seg_t* const shown = urma_register_seg(a->ctx, &cfg);
+  REQUIRE(shown != NULL);
+  CHECK(shown->seg.token_id == token->token_id);
+  no_token.va += 8192;
+  urma_target_seg_t* const second_local = urma_register_seg(a->ctx, &no_token);
+  REQUIRE(second_local != NULL);
+  CHECK(shown->seg.token_id == token->token_id);
+  cfg.va += 8192;
+  cfg.token_value.token += 1;
+  NULLS(EINVAL, urma_register_seg(a->ctx, &cfg));
+  cfg.token_value.token -= 1;
+  urma_target_seg_t* const last = urma_register_seg(a->ctx, &cfg);
+  REQUIRE(last != NULL);
+  CHECK(last->seg.token_id == shown->seg.token_id);
+  CHECK(urma_unregister_seg(local) == URMA_SUCCESS);
+  CHECK(urma_unregister_seg(shown) == URMA_SUCCESS);
+  CHECK(urma_unregister_seg(second_local) == URMA_SUCCESS);
+  CHECK(urma_unregister_seg(last) == URMA_SUCCESS);
+  CHECK(urma_free_token_id(token) == URMA_SUCCESS);
+}
+
 // ---- bound Jetties
 
 static void bound_jetties(struct ends* ends) {
@@ -154,6 +187,7 @@ static void one_device(const char* device) {
   deleted_then_made_again(&ends.a);
   token_in_use(&ends.a);
   token_of_another_segment(&ends.a);
+  token_after_a_local_segment(&ends.a);
   REFUSES(EPERM, urma_bind_jetty(ends.a.jetty, ends.a.to));
   end_ends(&ends);
   ends = make_ends(device, URMA_TM_RC);
