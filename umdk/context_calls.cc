@@ -157,23 +157,23 @@ urma_context_t* urma_create_context(urma_device_t* dev, uint32_t eid_index) {
   return make("urma_create_context", [&]() -> urma_context_t* {
     Device* const device = find_device(dev);
     if (device == nullptr) return null(refuse_null("urma_create_context", "dev"));
-    if (eid_index >= device->strings.size()) {
+    const std::vector<std::string> strings = DeviceList::get().strings(*device);
+    if (eid_index >= strings.size()) {
       return null(refuse(URMA_EINVAL, "urma_create_context",
                          "the device has %zu EIDs, and eid_index is %u. Fix: use one of "
                          "urma_get_eid_list",
-                         device->strings.size(), eid_index));
+                         strings.size(), eid_index));
     }
     // Other kinds of events would make `async_fd` readable, and no call would return them.
-    auto opened =
-        urma::open(device->strings[eid_index],
-                   {.limits = {.jetties = max_jetties, .peers = 4096, .segments = 1 << 16},
-                    .events = {urma::EventKind::jetty_error}});
+    auto opened = urma::open(
+        strings[eid_index], {.limits = {.jetties = max_jetties, .peers = 4096, .segments = 1 << 16},
+                             .events = {urma::EventKind::jetty_error}});
     if (!opened) {
       refuse("urma_create_context", opened.error());
       return null(EIO);
     }
     auto* const context = Pool<Context>::make(*device, eid_index, std::move(*opened));
-    DeviceList::get().note(*device, eid_index, context->eid);
+    DeviceList::get().note(*device, eid_index, strings[eid_index], context->eid);
     if (!Echo::wanted()) return context;
     auto echo = Echo::start(context->device);
     if (!echo) {

@@ -202,15 +202,22 @@ Result<std::vector<urma_eid_t>> DeviceList::eids(Device& device) {
   return found;
 }
 
-void DeviceList::note(Device& device, uint32_t index, const urma_eid_t& eid) {
+std::vector<std::string> DeviceList::strings(const Device& device) const {
   const std::lock_guard held(mutex_);
-  if (index < device.eids.size()) device.eids[index] = eid;
+  return device.strings;
+}
+
+void DeviceList::note(Device& device, uint32_t index, const std::string& text,
+                      const urma_eid_t& eid) {
+  const std::lock_guard held(mutex_);
+  const bool has_it = index < device.strings.size() && device.strings[index] == text;
+  if (has_it) device.eids[index] = eid;
 }
 
 urma_device_attr_t attributes_of(const Device& device) {
   urma_device_attr_t made = attributes();
   urma_port_attr_t& port = made.port_attr[0];
-  const std::string name = interface_with(eid_in(device.strings[0]));
+  const std::string name = interface_with(eid_in(DeviceList::get().strings(device)[0]));
   const uint64_t mtu = number_in("/sys/class/net/" + name + "/mtu");
   const uint64_t megabits = number_in("/sys/class/net/" + name + "/speed");
   if (mtu > 0) port.active_mtu = static_cast<urma_mtu_t>(most_of(mtu, mtus) + URMA_MTU_256);

@@ -21,7 +21,8 @@ inline constexpr uint32_t max_jetties = 1'000'000;
 // architecture), but programs take the reply for the sign that their request has completed.
 inline constexpr uint32_t spare_berths = 24;
 
-// A device of the C API: a name, and a device string for each of its EIDs.
+// A device of the C API: a name, and a device string for each of its EIDs. DeviceList changes
+// `strings` and `eids`, and guards them.
 struct Device : urma_device_t {
   static constexpr uint64_t kind = 0x6465'7669'6365;
 
@@ -46,8 +47,10 @@ class DeviceList {
   Device* named(std::string_view name);
   // Returns the EIDs of a device. Opens it if they are not known: the errors are those of open.
   Result<std::vector<urma_eid_t>> eids(Device& device);
-  // Records an EID of a device that is open.
-  void note(Device& device, uint32_t index, const urma_eid_t& eid);
+  // Returns the device strings. A copy, because another thread may call `refresh`.
+  std::vector<std::string> strings(const Device& device) const;
+  // Records the EID of a device that was opened with this string, if it still has the string.
+  void note(Device& device, uint32_t index, const std::string& text, const urma_eid_t& eid);
 
  private:
   void add(std::string_view name, std::vector<std::string> strings);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program learns of devices before it opens one.
 #include <arpa/inet.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -84,6 +85,33 @@ static void the_port_is_that_of_the_interface(void) {
   CHECK(port_of(urma_get_device_by_name((char*)devices[0])).active_mtu == URMA_MTU_4096);
 }
 
+static void* ask_for_the_port(void* device) {
+  for (int i = 0; i < 200; ++i) {
+    CHECK(port_of(device).active_mtu == URMA_MTU_4096);
+  }
+  return NULL;
+}
+
+// A device is asked while another thread looks for devices, and the addresses change.
+static void addresses_that_change_meanwhile(void) {
+  static const char* const texts[] = {
+      "changing=cxl:/dev/shm/a-window-whose-name-is-too-long-to-be-stored-in-place",
+      "changing=cxl:/dev/shm/another-window-whose-name-is-even-longer-than-the-name-of-that-one"};
+  char before[256];
+  pthread_t asks;
+  snprintf(before, sizeof before, "%s", getenv("URMA_DEVICES"));
+  setenv("URMA_DEVICES", texts[0], 1);
+  urma_device_t* const device = urma_get_device_by_name((char*)"changing");
+  REQUIRE(device != NULL);
+  REQUIRE(pthread_create(&asks, NULL, ask_for_the_port, device) == 0);
+  for (int i = 0; i < 2000; ++i) {
+    setenv("URMA_DEVICES", texts[i % 2], 1);
+    CHECK(urma_get_device_by_name((char*)"changing") == device);
+  }
+  CHECK(pthread_join(asks, NULL) == 0);
+  setenv("URMA_DEVICES", before, 1);
+}
+
 int main(void) {
   const int pid = (int)getpid();
   snprintf(address, sizeof address, "127.%d.%d.%d", 64 + (pid >> 14) % 128, (pid >> 7) % 128,
@@ -92,6 +120,7 @@ int main(void) {
   a_device_that_is_open_has_its_eids();
   a_device_whose_port_another_process_has_has_its_eids();
   the_port_is_that_of_the_interface();
+  addresses_that_change_meanwhile();
   remove_devices();
   return failures;
 }
