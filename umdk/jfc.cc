@@ -38,7 +38,7 @@ Jfc::~Jfc() {
 
 Result<void> Jfc::activate() {
   events_ = find<Jfce>(jfc_cfg.jfce);
-  if (auto first = add_queue(jfc_cfg.depth); !first) return first.error();
+  if (auto first = add_queue(jfc_cfg.depth + spare_berths); !first) return first.error();
   if (events_ != nullptr) events_->attach(*this);  // last, as nothing undoes it
   urma_jfc_opt.is_actived = true;
   return {};
@@ -48,24 +48,66 @@ void Jfc::deactivate() {
   if (events_ != nullptr) events_->detach(*this);
   const SpinLock::Held held(lock_, true);
   queues_.clear();
+  next_ = 0;
   set_aside_.clear();
   appended_.clear();
   armed_ = false;
   urma_jfc_opt.is_actived = false;
 }
 
-Result<urma::Jfc*> Jfc::add_queue(uint32_t depth) {
-  auto made = context().device.jfc(std::min(depth, most_entries));
+// ---- queues
+
+Result<void> Jfc::add_queue(uint32_t least) {
+  const uint32_t depth = std::bit_ceil(std::min(least, most_entries));
+  auto made = context().device.jfc(depth);
   if (!made) return made.error();
   if (events_ != nullptr) {
     if (auto added = events_->add(*made, *this); !added) return added.error();
   }
+  auto queue = std::make_unique<Queue>(Queue{std::move(*made), depth});
   const SpinLock::Held held(lock_, true);
-  queues_.push_back(std::move(*made));
-  newest_ = &queues_.back();
-  most_waiting_ = std::max(most_waiting_, std::bit_ceil(std::min(depth, most_entries)));
-  if (armed_) (void)newest_->arm(wake_);
-  return newest_;
+  queues_.push_back(std::move(queue));
+  if (armed_) (void)queues_.back()->entries.arm(wake_);
+  return {};
+}
+
+Result<void> Jfc::take_room(Entries& entries) {
+  const auto fits = [&](const auto& queue) { return queue->depth - queue->used >= entries.count; };
+  auto found = std::ranges::find_if(queues_, fits);
+  if (found == queues_.end()) {
+    // As deep as the others together, so that a poll of many Jetties visits few queues.
+    uint32_t together = 0;
+    for (const auto& queue : queues_) together = std::min(together + queue->depth, most_entries);
+    if (auto added = add_queue(std::max(entries.count, together)); !added) return added;
+    found = std::prev(queues_.end());
+  }
+  entries.queue = &(*found)->entries;
+  (*found)->used += entries.count;
+  users_.fetch_add(1);
+  end_unused();
+  return {};
+}
+
+void Jfc::let_go(const Entries& entries) {
+  for (const auto& queue : queues_) {
+    if (&queue->entries == entries.queue) queue->used -= entries.count;
+  }
+  end_unused();
+  users_.fetch_sub(1);
+}
+
+// Ends the queues in which no object has entries, as each costs a look in every poll. One stays.
+void Jfc::end_unused() {
+  for (;;) {
+    std::unique_ptr<Queue> ended;  // is destroyed without the lock
+    const SpinLock::Held held(lock_, true);
+    const auto found =
+        std::ranges::find_if(queues_, [](const auto& queue) { return queue->used == 0; });
+    if (found == queues_.end() || queues_.size() == 1) return;
+    ended = std::move(*found);
+    queues_.erase(found);
+    next_ = 0;
+  }
 }
 
 // ---- records
@@ -124,10 +166,10 @@ bool Jfc::record(const Completion& from, urma_cr_t& to) {
 }
 
 // Takes what a queue holds, before it is polled.
-void Jfc::set_aside(urma::Jfc& queue) {
-  for (uint32_t count = 0; count < most_waiting_; ++count) {
+void Jfc::set_aside(Queue& queue) {
+  for (uint32_t count = 0; count < queue.depth; ++count) {
     Completion& next = set_aside_.emplace_back();
-    const bool found = queue.poll(std::span(&next, 1)) == 1;
+    const bool found = queue.entries.poll(std::span(&next, 1)) == 1;
     if (found && next.status != Status::closed && next.status != Status::forked) continue;
     set_aside_.pop_back();
     return;
@@ -137,7 +179,7 @@ void Jfc::set_aside(urma::Jfc& queue) {
 // The library's queues keep what was completed before, so all of it is taken.
 void Jfc::forget(JettyId id) {
   const SpinLock::Held held(lock_, true);
-  for (urma::Jfc& queue : queues_) set_aside(queue);
+  for (const auto& queue : queues_) set_aside(*queue);
   const Numbered* const what = context().at(id);
   std::erase_if(set_aside_, [&](const Completion& one) {
     if (one.jetty != id) return false;
@@ -156,10 +198,10 @@ size_t Jfc::take(std::span<urma_cr_t> out) {
     set_aside_.pop_front();
   }
   for (size_t left = queues_.size(); left > 0 && count < out.size(); --left) {
-    urma::Jfc& queue = queues_.front();
+    urma::Jfc& queue = queues_[next_]->entries;
     // The next poll begins with another queue, so that a program which polls single records does
     // not see those of one queue alone.
-    queues_.splice(queues_.end(), queues_, queues_.begin());
+    if (++next_ == queues_.size()) next_ = 0;
     for (;;) {
       const size_t wanted = std::min(at_a_time, out.size() - count);
       const size_t taken = queue.poll(std::span(taken_).first(wanted));
@@ -193,7 +235,7 @@ Result<void> Jfc::arm(bool solicited) {
     const SpinLock::Held held(lock_, true);
     armed_ = true;
     wake_ = solicited ? Wake::solicited : Wake::any;
-    for (urma::Jfc& queue : queues_) ready = !queue.arm(wake_) || ready;
+    for (const auto& queue : queues_) ready = !queue->entries.arm(wake_) || ready;
     ready = ready || !set_aside_.empty() || !appended_.empty();
   }
   if (ready) events_->raise(*this);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <deque>
-#include <list>
+#include <memory>
+#include <vector>
 
 #include "umdk/context.h"
 #include "umdk/spin_lock.h"
@@ -19,6 +19,12 @@ struct Jfce;
 struct Jfc : urma_jfc_t {
   static constexpr uint64_t kind = 0x6a66'63;
 
+  // The entries that an object has in one of the queues.
+  struct Entries {
+    uint32_t count = 0;
+    urma::Jfc* queue = nullptr;
+  };
+
   Jfc(Context& context, const urma_jfc_cfg_t& cfg);
   ~Jfc();
   Context& context() const { return *static_cast<Context*>(urma_ctx); }
@@ -28,18 +34,18 @@ struct Jfc : urma_jfc_t {
   void deactivate();
   bool active() const { return urma_jfc_opt.is_actived; }
 
-  // Makes an object that completes here, by `make(queue)`, and returns what that returns. If the
-  // newest queue has no room, there is a further one with room for `entries`.
+  // Makes an object that completes here, by `make`, and returns what that returns. Before, sets the
+  // queue of `entries`, in which that many are free; if no queue has them, there is a further one.
+  // Both functions are called with Context::numbers held.
   template <class Make>
-  auto with_room(uint32_t entries, Make&& make) {
-    auto made = make(newest_);
-    if (made || made.status() != Status::no_resources) return made;
-    const auto further = add_queue(std::max(entries, jfc_cfg.depth));
-    return further ? make(*further) : decltype(made)(further.error());
+  auto with_room(Entries& entries, Make&& make) {
+    const auto found = take_room(entries);
+    auto made = found ? make() : decltype(make())(found.error());
+    if (found && !made) let_go(entries);
+    return made;
   }
-  // Count the queues that complete here.
-  void hold() { users_.fetch_add(1); }
-  void let_go() { users_.fetch_sub(1); }
+  // An object has ended, and `forget` has dropped its records. Its queue ends if it was the last.
+  void let_go(const Entries& entries);
   bool is_used() const { return users_.load() > 0; }
 
   // Writes completion records, and returns how many. Never blocks.
@@ -57,11 +63,19 @@ struct Jfc : urma_jfc_t {
   bool take_armed() { return armed_.exchange(false); }
 
  private:
+  struct Queue {
+    urma::Jfc entries;
+    uint32_t depth;
+    uint32_t used = 0;  // entries that objects have; changed with Context::numbers held
+  };
+
   size_t take(std::span<urma_cr_t> out);
-  void set_aside(urma::Jfc& queue);
+  void set_aside(Queue& queue);
   bool record(const Completion& from, urma_cr_t& to);
   void name_sender(const Completion& arrival, urma_jetty_id_t& to);
-  Result<urma::Jfc*> add_queue(uint32_t depth);
+  Result<void> take_room(Entries& entries);
+  Result<void> add_queue(uint32_t least);
+  void end_unused();
 
   struct Known {
     PeerId peer;
@@ -72,9 +86,9 @@ struct Jfc : urma_jfc_t {
 
   SpinLock lock_;
   Jfce* events_ = nullptr;
-  std::list<urma::Jfc> queues_;  // in the order in which they are polled
-  urma::Jfc* newest_ = nullptr;
-  uint32_t most_waiting_ = 0;         // no queue holds more completions
+  // One or more. Changed with Context::numbers and lock_ held.
+  std::vector<std::unique_ptr<Queue>> queues_;
+  size_t next_ = 0;                   // the queue with which the next poll begins
   std::deque<Completion> set_aside_;  // older than those in the queues
   std::deque<urma_cr_t> appended_;    // records that belong to no work
   std::array<Known, known_peers> known_{};

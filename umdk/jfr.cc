@@ -41,13 +41,13 @@ Result<void> Jfr::activate() {
   JfrOptions options{.receives = jfr_cfg.depth, .immediates_take_buffers = true, .token = token()};
   if (jfr_cfg.id != 0) options.id = JettyId(jfr_cfg.id);
   const std::lock_guard held(context().numbers());
-  auto made = jfc.with_room(2 * jfr_cfg.depth, [&](urma::Jfc* where) {
-    options.completions = where;
+  entries_ = {.count = 2 * jfr_cfg.depth};
+  auto made = jfc.with_room(entries_, [&] {
+    options.completions = entries_.queue;
     return context().device.jfr(options);
   });
   if (!made) return made.error();
   queue.emplace(std::move(*made));
-  jfc.hold();
   id_ = queue->id();
   jfr_id = context().id_of(id_);
   numbered_ = {.object = reinterpret_cast<uintptr_t>(static_cast<urma_jfr_t*>(this)),
@@ -65,7 +65,7 @@ void Jfr::deactivate() {
   jfc.forget(id_);
   context().forget(numbered_);
   context().enter(id_, nullptr);
-  jfc.let_go();
+  jfc.let_go(entries_);
   urma_jfr_opt.is_actived = false;
   state_ = URMA_JFR_STATE_RESET;
 }

@@ -51,6 +51,7 @@ struct Jfr : urma_jfr_t {
   uint32_t most_ranges_ = 0;                   // of a receive
   std::array<Buffer, max_buffers> buffers_{};  // of the receive that is posted now
   JettyId id_{};
+  Jfc::Entries entries_;
   Numbered numbered_;
   std::atomic<urma_jfr_state_t> state_{URMA_JFR_STATE_RESET};
   std::atomic<uint32_t> users_{0};

@@ -166,15 +166,15 @@ Result<void> Sender::activate() {
   }
   if (options_.id != 0) options.id = JettyId(options_.id);
   const std::lock_guard held(context_.numbers());
-  auto made = jfc.with_room(berths, [&](urma::Jfc* where) {
-    options.completions = where;
+  fetching_ = std::vector<Fetching>(berths);  // first, as it may throw
+  entries_ = {.count = berths};
+  auto made = jfc.with_room(entries_, [&] {
+    options.completions = entries_.queue;
     return context_.device.jetty(options);
   });
   if (!made) return made.error();
   jetty_.emplace(std::move(*made));
   id_ = jetty_->id();
-  fetching_ = std::vector<Fetching>(berths);
-  jfc.hold();
   if (options_.receives != nullptr) options_.receives->hold();
   numbered_ = {.object = options_.object,
                .sender = this,
@@ -194,7 +194,7 @@ void Sender::deactivate() {
   if (receives != nullptr) find<Jfc>(receives->jfr_cfg.jfc)->forget(id_);
   context_.forget(numbered_);
   context_.enter(id_, nullptr);
-  jfc.let_go();
+  jfc.let_go(entries_);
   if (receives != nullptr) receives->let_go();
   state_ = URMA_JETTY_STATE_RESET;
 }

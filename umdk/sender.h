@@ -87,6 +87,7 @@ class Sender {
   SpinLock lock_;
   std::optional<urma::Jetty> jetty_;
   JettyId id_{};
+  Jfc::Entries entries_;
   Numbered numbered_;
   std::atomic<urma_jetty_state_t> state_{URMA_JETTY_STATE_RESET};
   WorkLimits limits_{};

@@ -2,6 +2,7 @@
 // Lists of works, full queues, works without a record, inline data, targets that a program wrote
 // itself, several threads, and queues of all kinds.
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -487,7 +488,7 @@ static void datagrams(const char* device) {
   end_ends(&ends);
 }
 
-// ---- many Jetties, many threads
+// ---- many Jetties
 
 // A JFC grows with what is attached to it.
 static void many_jetties(struct ends* ends) {
@@ -515,6 +516,62 @@ static void many_jetties(struct ends* ends) {
   CHECK(urma_delete_jfs_batch(all, jetties, &bad) == URMA_SUCCESS);
   CHECK(urma_delete_jfc(jfc) == URMA_SUCCESS);
 }
+
+static urma_jfs_t* jfs_at(struct end* end, urma_jfc_t* jfc, uint32_t depth) {
+  urma_jfs_cfg_t cfg = {.depth = depth, .trans_mode = URMA_TM_RM, .max_sge = 1, .jfc = jfc};
+  urma_jfs_t* const jfs = urma_create_jfs(end->ctx, &cfg);
+  REQUIRE(jfs != NULL);
+  return jfs;
+}
+
+// Writes by two queues of works, and polls the records of both, one at a time.
+static void write_by_both(struct ends* ends, urma_jfs_t* one, urma_jfs_t* other) {
+  urma_jfs_t* const both[] = {one, other};
+  struct end* a = &ends->a;
+  urma_cr_t record;
+  uintptr_t seen = 0;
+  const urma_jfs_wr_flag_t flag = {.bs = {.complete_enable = 1}};
+  for (int i = 0; i < 2; ++i) {
+    CHECK(urma_write(both[i], a->to, a->there, a->seg, (uint64_t)ends->b.memory,
+                     (uint64_t)a->memory, 8, flag, 1) == URMA_SUCCESS);
+  }
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(collect(one->jfs_cfg.jfc, &record, 1) == 1);
+    CHECK(record.status == URMA_CR_SUCCESS);
+    seen ^= record.user_data;
+  }
+  CHECK(seen == ((uintptr_t)one ^ (uintptr_t)other));
+}
+
+// ---- the memory of a JFC
+
+// The library keeps the memory of 256 deleted objects, so the first rounds are not measured.
+enum { first_rounds = 300, rounds = 600, most_bytes = 100000 };
+
+// Queues of works come and go at a JFC, and each time another one stays. The entries of those that
+// went are used again, so the JFC does not grow.
+static void queues_come_and_go(struct ends* ends, uint32_t depth, uint32_t jfc_depth) {
+  struct end* a = &ends->a;
+  urma_jfc_cfg_t cfg = {.depth = jfc_depth, .jfce = a->jfce};
+  urma_jfc_t* const jfc = urma_create_jfc(a->ctx, &cfg);
+  REQUIRE(jfc != NULL);
+  urma_jfs_t* stays = jfs_at(a, jfc, depth);
+  size_t before = 0;
+  for (int i = 0; i < rounds; ++i) {
+    if (i == first_rounds) before = mallinfo2().uordblks;
+    CHECK(urma_rearm_jfc(jfc, false) == URMA_SUCCESS);
+    urma_jfs_t* const next = jfs_at(a, jfc, depth);
+    write_by_both(ends, stays, next);
+    CHECK(urma_delete_jfs(stays) == URMA_SUCCESS);
+    stays = next;
+  }
+  const size_t after = mallinfo2().uordblks;
+  CHECK(after < before + most_bytes);
+  CHECK(urma_delete_jfs(stays) == URMA_SUCCESS);
+  CHECK(urma_delete_jfc(jfc) == URMA_SUCCESS);
+}
+
+// ---- many threads
 
 enum { threads = 4, each_posts = 500 };
 
@@ -610,6 +667,8 @@ static void one_device(const char* device) {
   requests_and_replies(&ends);
   receives_run_out(&ends);
   many_jetties(&ends);
+  queues_come_and_go(&ends, 40, 64);
+  queues_come_and_go(&ends, 1000, 1);
   several_threads(&ends);
   largest_configuration(&ends.a);
   end_ends(&ends);
