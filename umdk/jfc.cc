@@ -50,7 +50,6 @@ void Jfc::deactivate() {
   queues_.clear();
   next_ = 0;
   set_aside_.clear();
-  appended_.clear();
   armed_ = false;
   urma_jfc_opt.is_actived = false;
 }
@@ -115,7 +114,7 @@ void Jfc::end_unused() {
 void Jfc::append(const urma_cr_t& record) {
   {
     const SpinLock::Held held(lock_, true);
-    appended_.push_back(record);
+    add_last(record);
   }
   if (armed_) events_->raise(*this);
 }
@@ -148,7 +147,7 @@ bool Jfc::record(const Completion& from, urma_cr_t& to) {
     if (what == nullptr || what->sender == nullptr) return false;
     if (!from.ok() && what->sender->suspends(from)) {
       keep_or_log("the record of a suspension",
-                  [&] { appended_.push_back(what->sender->ended(URMA_CR_WR_SUSPEND_DONE)); });
+                  [&] { add_last(what->sender->ended(URMA_CR_WR_SUSPEND_DONE)); });
     }
     return what->sender->finish(from, to);
   }
@@ -168,7 +167,7 @@ bool Jfc::record(const Completion& from, urma_cr_t& to) {
 // Takes what a queue holds, before it is polled.
 void Jfc::set_aside(Queue& queue) {
   for (uint32_t count = 0; count < queue.depth; ++count) {
-    Completion& next = set_aside_.emplace_back();
+    auto& next = std::get<Completion>(set_aside_.emplace_back());
     const bool found = queue.entries.poll(std::span(&next, 1)) == 1;
     if (found && next.status != Status::closed && next.status != Status::forked) continue;
     set_aside_.pop_back();
@@ -176,27 +175,46 @@ void Jfc::set_aside(Queue& queue) {
   }
 }
 
+// Adds a record behind all completions, also if the program polls less than is completed.
+void Jfc::add_last(const urma_cr_t& record) {
+  for (const auto& queue : queues_) set_aside(*queue);
+  set_aside_.emplace_back(record);
+}
+
 // The library's queues keep what was completed before, so all of it is taken.
 void Jfc::forget(JettyId id) {
   const SpinLock::Held held(lock_, true);
   for (const auto& queue : queues_) set_aside(*queue);
   const Numbered* const what = context().at(id);
-  std::erase_if(set_aside_, [&](const Completion& one) {
-    if (one.jetty != id) return false;
-    if (one.operation == Operation::receive && what != nullptr && what->jetty) {
+  std::erase_if(set_aside_, [&](const auto& one) {
+    if (const auto* const added = std::get_if<urma_cr_t>(&one)) {
+      return added->local_id == number(id);
+    }
+    const auto& completion = std::get<Completion>(one);
+    if (completion.jetty != id) return false;
+    if (completion.operation == Operation::receive && what != nullptr && what->jetty) {
       what->receives->note_taken();
     }
     return true;
   });
-  std::erase_if(appended_, [&](const urma_cr_t& one) { return one.local_id == number(id); });
+}
+
+size_t Jfc::take_set_aside(std::span<urma_cr_t> out) {
+  size_t count = 0;
+  while (count < out.size() && !set_aside_.empty()) {
+    const auto next = set_aside_.front();
+    set_aside_.pop_front();
+    if (const auto* const added = std::get_if<urma_cr_t>(&next)) {
+      out[count++] = *added;
+    } else if (record(std::get<Completion>(next), out[count])) {
+      ++count;
+    }
+  }
+  return count;
 }
 
 size_t Jfc::take(std::span<urma_cr_t> out) {
-  size_t count = 0;
-  while (count < out.size() && !set_aside_.empty()) {
-    if (record(set_aside_.front(), out[count])) ++count;
-    set_aside_.pop_front();
-  }
+  size_t count = take_set_aside(out);
   for (size_t left = queues_.size(); left > 0 && count < out.size(); --left) {
     urma::Jfc& queue = queues_[next_]->entries;
     // The next poll begins with another queue, so that a program which polls single records does
@@ -209,12 +227,11 @@ size_t Jfc::take(std::span<urma_cr_t> out) {
         if (one.status == Status::closed || one.status == Status::forked) return count;
         if (record(one, out[count])) ++count;
       }
+      // A failure that suspends a Jetty has set aside what the queues held.
+      if (!set_aside_.empty()) [[unlikely]]
+        count += take_set_aside(out.subspan(count));
       if (taken < wanted || count == out.size()) break;
     }
-  }
-  while (count < out.size() && !appended_.empty()) {
-    out[count++] = appended_.front();
-    appended_.pop_front();
   }
   return count;
 }
@@ -236,7 +253,7 @@ Result<void> Jfc::arm(bool solicited) {
     armed_ = true;
     wake_ = solicited ? Wake::solicited : Wake::any;
     for (const auto& queue : queues_) ready = !queue->entries.arm(wake_) || ready;
-    ready = ready || !set_aside_.empty() || !appended_.empty();
+    ready = ready || !set_aside_.empty();
   }
   if (ready) events_->raise(*this);
   return {};

@@ -4,6 +4,7 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <variant>
 #include <vector>
 
 #include "umdk/context.h"
@@ -70,7 +71,9 @@ struct Jfc : urma_jfc_t {
   };
 
   size_t take(std::span<urma_cr_t> out);
+  size_t take_set_aside(std::span<urma_cr_t> out);
   void set_aside(Queue& queue);
+  void add_last(const urma_cr_t& record);
   bool record(const Completion& from, urma_cr_t& to);
   void name_sender(const Completion& arrival, urma_jetty_id_t& to);
   Result<void> take_room(Entries& entries);
@@ -88,9 +91,9 @@ struct Jfc : urma_jfc_t {
   Jfce* events_ = nullptr;
   // One or more. Changed with Context::numbers and lock_ held.
   std::vector<std::unique_ptr<Queue>> queues_;
-  size_t next_ = 0;                   // the queue with which the next poll begins
-  std::deque<Completion> set_aside_;  // older than those in the queues
-  std::deque<urma_cr_t> appended_;    // records that belong to no work
+  size_t next_ = 0;  // the queue with which the next poll begins
+  // Older than those in the queues: completions, and records that belong to no work.
+  std::deque<std::variant<Completion, urma_cr_t>> set_aside_;
   std::array<Known, known_peers> known_{};
   std::array<Completion, at_a_time> taken_{};  // here, because initialising it takes long
   std::atomic<bool> armed_{false};

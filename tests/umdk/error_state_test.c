@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queues in the error state: their works end, and one further record says so.
 
+#include <unistd.h>
+
 #include "tests/umdk/check.h"
 #include "tests/umdk/ends.h"
 #include "tests/umdk/exchanges.h"
@@ -133,6 +135,90 @@ static void suspended(struct ends* ends) {
   CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS);
 }
 
+// ---- another queue is busy
+
+enum { backlog = 32 };
+
+// Gives the JFC of this end many records of another queue.
+static urma_jfs_t* make_busy(struct end* end, uint32_t depth) {
+  urma_jfs_t* const busy = deep_jfs(end, depth);
+  for (int i = 0; i < backlog; ++i) post_to(end, busy, 100);
+  usleep(50 * 1000);
+  return busy;
+}
+
+// Polls single records, and posts a work for each of the busy queue, so that the JFC is never
+// empty. Returns how many records came between the last of the Jetty `id` and one with this status,
+// and counts those of the Jetty.
+static int records_between(struct end* end, urma_jfs_t* busy, uint32_t id, urma_cr_status_t status,
+                           int* of_id) {
+  enum { most = 4 * backlog };
+  urma_cr_t record;
+  int since = 0;
+  *of_id = 0;
+  for (; since < most; ++since) {
+    REQUIRE(collect(end->jfc, &record, 1) == 1);
+    if (record.status == status) {
+      CHECK(record.local_id == id);
+      break;
+    }
+    if (record.local_id == id) {
+      ++*of_id;
+      since = -1;
+    } else {
+      post_to(end, busy, 100);
+      usleep(1000);
+    }
+  }
+  return since;
+}
+
+static void end_busy(struct end* end, urma_jfs_t* busy) {
+  usleep(50 * 1000);
+  settle_down(end);
+  CHECK(urma_delete_jfs(busy) == URMA_SUCCESS);
+}
+
+// The record that ends a flush comes behind those that were there, and before later ones.
+static void flushed_beside_a_busy_queue(struct ends* ends, uint32_t depth) {
+  enum { works = 3 };
+  struct end* a = &ends->a;
+  int flushed = 0;
+  settle_down(a);
+  for (int i = 0; i < works; ++i) post_send(a, (uint64_t)i, false);  // without receives
+  urma_jfs_t* const busy = make_busy(a, depth);
+  set_state(a, URMA_JETTY_STATE_ERROR);
+  const uint32_t id = a->jetty->jetty_id.id;
+  CHECK(records_between(a, busy, id, URMA_CR_WR_FLUSH_ERR_DONE, &flushed) <= backlog);
+  CHECK(flushed == works);
+  end_busy(a, busy);
+  set_state(a, URMA_JETTY_STATE_READY);
+}
+
+// So does the record that ends a suspension: behind those that are there when the failure is
+// polled.
+static void suspended_beside_a_busy_queue(struct ends* ends, uint32_t depth) {
+  struct end* a = &ends->a;
+  urma_jfs_cfg_t cfg = {.depth = 8, .trans_mode = URMA_TM_RM, .max_sge = 1, .jfc = a->jfc};
+  urma_token_t wrong = {secret.token + 1};
+  int failed = 0;
+  cfg.flag.bs.error_suspend = 1;
+  settle_down(a);
+  urma_jfs_t* const jfs = urma_create_jfs(a->ctx, &cfg);
+  urma_target_seg_t* const seg =
+      urma_import_seg(a->ctx, &ends->b.seg->seg, &wrong, 0, (urma_import_seg_flag_t){0});
+  REQUIRE(jfs != NULL && seg != NULL);
+  urma_jfs_t* const busy = make_busy(a, depth);
+  CHECK(urma_write(jfs, a->to, seg, a->seg, (uint64_t)a->there_memory, (uint64_t)a->memory, 8,
+                   signalled, 1) == URMA_SUCCESS);
+  usleep(50 * 1000);
+  const uint32_t id = jfs->jfs_id.id;
+  CHECK(records_between(a, busy, id, URMA_CR_WR_SUSPEND_DONE, &failed) <= backlog);
+  CHECK(failed == 1);
+  end_busy(a, busy);
+  CHECK(urma_unimport_seg(seg) == URMA_SUCCESS && urma_delete_jfs(jfs) == URMA_SUCCESS);
+}
+
 int main(void) {
   name_devices();
   urma_log_set_level(URMA_VLOG_LEVEL_CRIT);
@@ -143,6 +229,10 @@ int main(void) {
     flushed_receives(&ends);
     flushed_jfs(&ends);
     suspended(&ends);
+    flushed_beside_a_busy_queue(&ends, 64);
+    flushed_beside_a_busy_queue(&ends, 2000);
+    suspended_beside_a_busy_queue(&ends, 64);
+    suspended_beside_a_busy_queue(&ends, 2000);
     end_ends(&ends);
   }
   remove_devices();
