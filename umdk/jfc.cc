@@ -239,7 +239,27 @@ size_t Jfc::take(std::span<urma_cr_t> out) {
 // The flag lock_free says that one thread polls, and others may still end queues meanwhile.
 int Jfc::poll(std::span<urma_cr_t> out) {
   const SpinLock::Held held(lock_, true);
-  return static_cast<int>(take(out));
+  const size_t count = take(out);
+  polled_ = polled_ || count > 0;
+  return static_cast<int>(count);
+}
+
+// Returns false if there are records.
+bool Jfc::arm_queues() {
+  bool empty = set_aside_.empty();
+  for (const auto& queue : queues_) empty = queue->entries.arm(wake_) && empty;
+  return empty;
+}
+
+// A queue may have raised the event for records that were polled before the last arm: the works
+// that a flush ended and the record of its end raise one each, so do several queues, and a queue
+// rings late if its engine was interrupted. Such an event is not taken, and the queues are armed
+// again.
+bool Jfc::take_armed() {
+  if (!armed_) return false;
+  const SpinLock::Held held(lock_, true);
+  if (!polled_ && arm_queues()) return false;
+  return armed_.exchange(false);
 }
 
 Result<void> Jfc::arm(bool solicited) {
@@ -252,8 +272,8 @@ Result<void> Jfc::arm(bool solicited) {
     const SpinLock::Held held(lock_, true);
     armed_ = true;
     wake_ = solicited ? Wake::solicited : Wake::any;
-    for (const auto& queue : queues_) ready = !queue->entries.arm(wake_) || ready;
-    ready = ready || !set_aside_.empty();
+    polled_ = false;
+    ready = !arm_queues();
   }
   if (ready) events_->raise(*this);
   return {};

@@ -59,9 +59,9 @@ struct Jfc : urma_jfc_t {
   void append(const urma_cr_t& record);
   // Asks for one event. Errors: invalid_argument (this JFC was made without an event channel).
   Result<void> arm(bool solicited);
-  // Returns whether an event was asked for that was not taken yet, and takes it. Several queues may
-  // each have cause for it; any thread calls this.
-  bool take_armed() { return armed_.exchange(false); }
+  // Returns whether an event was asked for that was not taken yet and has a cause, and takes it.
+  // Several queues may each raise it; any thread calls this.
+  bool take_armed();
 
  private:
   struct Queue {
@@ -74,6 +74,7 @@ struct Jfc : urma_jfc_t {
   size_t take_set_aside(std::span<urma_cr_t> out);
   void set_aside(Queue& queue);
   void add_last(const urma_cr_t& record);
+  bool arm_queues();
   bool record(const Completion& from, urma_cr_t& to);
   void name_sender(const Completion& arrival, urma_jetty_id_t& to);
   Result<void> take_room(Entries& entries);
@@ -98,6 +99,7 @@ struct Jfc : urma_jfc_t {
   std::array<Completion, at_a_time> taken_{};  // here, because initialising it takes long
   std::atomic<bool> armed_{false};
   Wake wake_ = Wake::any;
+  bool polled_ = false;  // whether records were polled since the last arm
   std::atomic<uint32_t> users_{0};
 };
 

@@ -300,6 +300,81 @@ static void one_event_of_a_grown_jfc(struct ends* ends) {
   CHECK(urma_delete_jfs(largest) == URMA_SUCCESS);
 }
 
+// Waits for one event, and acknowledges it. Returns its JFC.
+static urma_jfc_t* take_one_event(struct end* end) {
+  urma_jfc_t* ready = NULL;
+  uint32_t one = 1;
+  if (urma_wait_jfc(end->jfce, 1, wait_ms, &ready) != 1) return NULL;
+  urma_ack_jfc(&ready, &one, 1);
+  return ready;
+}
+
+// A flush has two causes for an event: the works that ended, and the record that says so. An arm
+// after both were polled raises no event.
+static void one_event_of_a_flush(struct ends* ends) {
+  struct end* a = &ends->a;
+  disarm(a);
+  for (int i = 0; i < 5; ++i) post_send(a, (uint64_t)i, false);  // without receives
+  CHECK(arm(a));
+  set_state(a, URMA_JETTY_STATE_ERROR);
+  CHECK(take_one_event(a) == a->jfc);
+  check_flushed(a, 5);
+  CHECK(arm(a));
+  CHECK(!take_event(a, no_event_ms));
+  set_state(a, URMA_JETTY_STATE_READY);
+  post_write(a, 1);
+  CHECK(take_one_event(a) == a->jfc);
+  take_records(a, 1);
+}
+
+// Neither does an arm after the records of several queues of a JFC were polled.
+static void one_event_of_several_queues(struct ends* ends) {
+  struct end* a = &ends->a;
+  urma_jfs_t* const deep = deep_jfs(a, 2000);
+  disarm(a);
+  for (int i = 0; i < 4; ++i) {
+    CHECK(arm(a));
+    post_write(a, 1);
+    post_to(a, deep, 1);
+    usleep(20 * 1000);  // until both queues have raised their events
+    CHECK(take_one_event(a) == a->jfc);
+    take_records(a, 2);
+    CHECK(arm(a));
+    CHECK(!take_event(a, no_event_ms));
+    post_to(a, deep, 1);
+    CHECK(take_one_event(a) == a->jfc);
+    take_records(a, 1);
+  }
+  CHECK(urma_delete_jfs(deep) == URMA_SUCCESS);
+}
+
+// An arm of one JFC leaves the events of the others.
+static void arm_beside_events(struct ends* ends) {
+  struct end* a = &ends->a;
+  urma_jfc_cfg_t cfg = {.depth = 16, .jfce = a->jfce};
+  urma_jfc_t* const jfc = urma_create_jfc(a->ctx, &cfg);
+  urma_jfs_cfg_t jfs_cfg = {.depth = 4, .trans_mode = URMA_TM_RM, .max_sge = 1, .jfc = jfc};
+  urma_jfs_t* const jfs = urma_create_jfs(a->ctx, &jfs_cfg);
+  urma_cr_t record;
+  REQUIRE(jfs != NULL);
+  disarm(a);
+  CHECK(urma_rearm_jfc(jfc, false) == URMA_SUCCESS);
+  post_to(a, jfs, 1);
+  CHECK(readable(a->jfce->fd, wait_ms));
+  CHECK(arm(a));
+  CHECK(readable(a->jfce->fd, wait_ms));
+  post_write(a, 1);
+  usleep(20 * 1000);
+  CHECK(arm(a));  // its record is there, so there is an event
+  const urma_jfc_t* const one = take_one_event(a);
+  const urma_jfc_t* const other = take_one_event(a);
+  CHECK((one == jfc && other == a->jfc) || (one == a->jfc && other == jfc));
+  CHECK(!take_event(a, no_event_ms));
+  take_records(a, 1);
+  CHECK(collect(jfc, &record, 1) == 1);
+  CHECK(urma_delete_jfs(jfs) == URMA_SUCCESS && urma_delete_jfc(jfc) == URMA_SUCCESS);
+}
+
 int main(void) {
   name_devices();
   urma_log_set_level(URMA_VLOG_LEVEL_CRIT);
@@ -317,6 +392,9 @@ int main(void) {
     moderated(&ends);
     no_event_without_an_arm(&ends);
     one_event_of_a_grown_jfc(&ends);
+    one_event_of_a_flush(&ends);
+    one_event_of_several_queues(&ends);
+    arm_beside_events(&ends);
     end_ends(&ends);
   }
   remove_devices();
