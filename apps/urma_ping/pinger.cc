@@ -178,7 +178,7 @@ bool Pinger::find(std::string& why) {
   return false;
 }
 
-void Pinger::send(uint64_t number) {
+bool Pinger::send(uint64_t number) {
   urma_sge_t range{};
   range.addr = reinterpret_cast<uint64_t>(memory_.data());
   range.len = bytes_;
@@ -190,9 +190,9 @@ void Pinger::send(uint64_t number) {
   wr.send.src = {&range, 1};
   wr.send.imm_data = number;
   urma_jfs_wr_t* bad = nullptr;
-  if (urma_post_jetty_send_wr(jetty_.get(), &wr, &bad) != URMA_SUCCESS) {
-    throw capi::failed("posting a message");
-  }
+  const urma_status_t posted = urma_post_jetty_send_wr(jetty_.get(), &wr, &bad);
+  if (posted != URMA_SUCCESS && posted != URMA_ENOMEM) throw capi::failed("posting a message");
+  return posted == URMA_SUCCESS;
 }
 
 // Takes one arrival. `more`: whether there was one. Answers to earlier messages are too late.
@@ -239,7 +239,7 @@ bool Pinger::wait(std::optional<Time> end) {
 }
 
 Pinger::Answer Pinger::exchange(uint64_t number, std::optional<Time> end, std::string& why) {
-  send(number);
+  if (!send(number)) why = "not sent, as earlier messages still wait for their answers";
   for (bool waits = true; waits && !interrupted(); waits = wait(end)) {
     if (urma_rearm_jfc(arrived_.get(), false) != URMA_SUCCESS ||
         urma_rearm_jfc(sent_.get(), false) != URMA_SUCCESS) {

@@ -33,7 +33,8 @@ class Pinger {
   void open(const urma_eid_t& source);
   void make_queues();
   void post_receive(uint64_t slot);
-  void send(uint64_t number);
+  // Returns false if too many messages wait for an answer.
+  bool send(uint64_t number);
   Answer take(uint64_t number, bool& more);
   void note_failures(std::string& why);
   bool wait(std::optional<Time> end);

@@ -143,6 +143,20 @@ def test_the_server_starts_later_and_again():
     assert int(statistics_of(out)[1]) >= 2, out
 
 
+def test_more_messages_than_may_wait_for_their_answers():
+    with server(ADDRESS) as (process, _):
+        pinger = start(PROGRAM, "-i", "0", "-W", "0.02", ADDRESS)
+        await_line_with(pinger, "time=")
+        process.send_signal(signal.SIGSTOP)
+        for _ in range(60):
+            await_line_with(pinger, "Request timeout")
+        process.send_signal(signal.SIGCONT)
+        await_line_with(pinger, "time=")
+        code, out, err = end(pinger)
+        assert code == 0 and err == "", (code, err)
+        statistics_of(out)
+
+
 def test_one_of_several_servers_answers_and_another_one_takes_over():
     with server() as (_, eids):
         with server() as (second, _):
