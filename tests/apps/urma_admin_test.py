@@ -271,8 +271,9 @@ def test_pages_of_other_versions():
                 assert done.returncode == 0 and f"urma_admin: {path} {said}" in done.stderr, done
                 assert f"process {pinger.pid}" in done.stdout, done
                 assert said in json.loads(show("--json"))["skipped"][0]
-        # The objects are the last part of a page.
-        with forged(page[:-9280] + bytes(9280), 3) as path:
+        # The objects are the last part of a page: two slots with a head and 96 rows.
+        last = 2 * (32 + 96 * 56)
+        with forged(page[:-last] + bytes(last), 3) as path:
             done = run("show", "dev", "network", "jetty")
             assert f"{path} is damaged, or being written" in done.stderr, done
 
