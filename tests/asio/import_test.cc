@@ -61,19 +61,24 @@ TEST_CASE("an import fails with the error of Device::import, and its message") {
   std::vector<std::string> all{"urma://localhost", "urma1 at=nowhere", "urma://127.0.0.232:9/x"};
   for (const std::string& way : ways(owner)) all.push_back(way + "none");
   for (const std::string& what : all) {
-    const auto blocking = user.device.import(what, 30ms);
-    error_code error;
-    std::string message;
-    async_import(context.get_executor(), user.device, what, {.limit = 30ms},
-                 [&](error_code why, const Imported& one) {
-                   error = why;
-                   message = one.warning;
-                 });
-    CHECK_FALSE(error);  // no handler runs within the call that starts its operation
-    CHECK(run(context));
-    CHECK(error == blocking.status());
-    CHECK(message.substr(message.find(": ")) ==
-          blocking.error().message.substr(blocking.error().message.find(": ")));
+    // On a busy machine an owner may take longer to say that it has no such name.
+    for (Duration limit = 30ms;; limit *= 2) {
+      const auto blocking = user.device.import(what, limit);
+      error_code error;
+      std::string message;
+      async_import(context.get_executor(), user.device, what, {.limit = limit},
+                   [&](error_code why, const Imported& one) {
+                     error = why;
+                     message = one.warning;
+                   });
+      CHECK_FALSE(error);  // no handler runs within the call that starts its operation
+      CHECK(run(context));
+      if (error != blocking.status() && limit < 2s) continue;
+      CHECK(error == blocking.status());
+      CHECK(message.substr(message.find(": ")) ==
+            blocking.error().message.substr(blocking.error().message.find(": ")));
+      break;
+    }
   }
   bool threw = false;
   spawn(context, [&]() -> awaitable<void> {
