@@ -101,7 +101,10 @@ std::optional<Work> World::make_work(WorkRecord& record, const Host::Import& imp
   const std::span<const Buffer> pieces = record.pieces;
   const std::span<std::byte> whole = record.buffer;
 
-  record.grouped = options_.grouped > 0 && prng_.chance(options_.grouped);
+  // The peer may have left and come back between the two imports. Then it has another PeerId, and a
+  // work that names both is refused.
+  record.grouped = options_.grouped > 0 && prng_.chance(options_.grouped) &&
+                   import.group.peer == target.jetty.peer;
   const RemoteJetty& to = record.grouped ? import.group : target.jetty;
   const uint8_t hint = record.grouped ? static_cast<uint8_t>(prng_.below(256)) : uint8_t{0};
 
