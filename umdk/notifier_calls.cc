@@ -96,11 +96,11 @@ int urma_wait_notify(urma_notifier_t* notifier, uint32_t cnt, urma_notify_t* not
     errno = refuse_null(__func__, "notifier or notify");
     return -1;
   }
-  if (cnt == 0) return 0;
   if (is_inherited(*results)) {
     errno = refuse_inherited(__func__);
     return -1;
   }
+  if (cnt == 0) return 0;
   return results->wait(std::span(notify, cnt), timeout);
 }
 

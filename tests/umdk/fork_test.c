@@ -13,6 +13,8 @@
 
 enum { seconds_to_end = 20 };
 
+static urma_notifier_t* notifier;  // of the parent
+
 static urma_jfs_wr_t write_of(urma_sge_t* from, urma_sge_t* to) {
   urma_jfs_wr_t wr = {.opcode = URMA_OPC_WRITE};
   wr.rw.src = (urma_sg_t){from, 1};
@@ -66,6 +68,9 @@ static void waits_fail(struct ends* ends) {
   CHECK(urma_wait_jfc(ends->a.jfce, 1, -1, &ready) == -1);
   urma_async_event_t event;
   CHECK(urma_get_async_event(ends->a.ctx, &event) == URMA_FAIL);
+  urma_notify_t result;
+  CHECK(urma_wait_notify(notifier, 1, &result, 0) == -1);
+  CHECK(urma_wait_notify(notifier, 0, NULL, 0) == -1);
 }
 
 static void objects_stay(struct ends* ends) {
@@ -100,7 +105,10 @@ static void own_ends_work(struct ends* ends, const char* device) {
 static void child_is_told(const char* device) {
   struct ends ends = make_ends(device, URMA_TM_RM);
   check_works(&ends);
+  notifier = urma_create_notifier(ends.a.ctx);
+  REQUIRE(notifier != NULL);
   CHECK(holds_in_a_child(all_calls_fail, &ends, device));
+  CHECK(urma_delete_notifier(notifier) == URMA_SUCCESS);
 #if !defined(__SANITIZE_THREAD__)  // it starts no thread after a fork
   CHECK(holds_in_a_child(own_ends_work, &ends, device));
 #endif
