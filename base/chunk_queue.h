@@ -60,7 +60,8 @@ class ChunkQueue {
     return Cursor(&pool, empty() ? tail_ : head(pool), head_offset_, size_);
   }
 
-  // Returns false, and queues nothing, if the pool has no chunk left.
+  // Returns false, and queues nothing, if the pool has no chunk left, or the queue already has 16
+  // million elements.
   bool push(Pool& pool, const T& element) {
     const uint32_t at = (head_offset_ + size_) % PerChunk;
     if (size_ == 0 || at == 0) {
@@ -88,6 +89,8 @@ class ChunkQueue {
 
  private:
   bool grow(Pool& pool) {
+    // A chunk is added only if the queue may fill it.
+    if (size_ > most_elements - PerChunk) return false;
     Chunk* chunk = pool.create();
     if (chunk == nullptr) return false;
     const uint32_t index = pool.index_of(chunk);
@@ -104,10 +107,11 @@ class ChunkQueue {
 
   // Returns the first chunk of a queue that is not empty. Chunks form a ring, so an idle channel,
   // which has several queues, keeps no number for it. For the same reason the two values below
-  // share a word; no pool has room for as many elements as fit there.
+  // share a word.
   uint32_t head(Pool& pool) const { return pool.at(tail_).next; }
 
   static constexpr unsigned size_bits = 24;
+  static constexpr uint32_t most_elements = (1u << size_bits) - 1;
   static_assert(PerChunk < 1u << (32 - size_bits));
 
   uint32_t tail_ = UINT32_MAX;

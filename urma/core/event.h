@@ -80,8 +80,10 @@ class EventKinds {
   constexpr bool has(EventKind kind) const { return (bits_ & bit(kind)) != 0; }
 
  private:
+  // An invalid kind has no bit.
   static constexpr uint32_t bit(EventKind kind) {
-    return uint32_t{1} << static_cast<uint32_t>(kind);
+    const auto number = static_cast<uint32_t>(kind);
+    return number < 32 ? uint32_t{1} << number : 0;
   }
 
   uint32_t bits_ = ~uint32_t{0};

@@ -92,5 +92,23 @@ TEST_CASE("a full queue takes another element as soon as one chunk has been empt
   CHECK(queue.back(pool) == 99);
 }
 
+TEST_CASE("a queue refuses more elements than it can count, whatever the pool has", "[numbers]") {
+  using Bytes = ChunkQueue<uint8_t, 128>;
+  Bytes::Pool pool((1 << 24) / 128 + 8);
+  Bytes queue;
+  uint32_t count = 0;
+  while (queue.push(pool, static_cast<uint8_t>(count % 251))) ++count;
+  CHECK(queue.size() == count);
+  CHECK(count >= (1u << 24) - 256);
+  CHECK(count < 1u << 24);
+  uint32_t wrong = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    wrong += queue.front(pool) != i % 251;
+    queue.pop(pool);
+  }
+  CHECK(wrong == 0);
+  CHECK(pool.size() == 0);
+}
+
 }  // namespace
 }  // namespace urma::test

@@ -176,5 +176,14 @@ TEST_CASE("two queues can share a descriptor, which the one that made it closes"
   CHECK(readable(first));
 }
 
+TEST_CASE("a set of kinds of events has those that are listed, and closed") {
+  constexpr auto invalid = static_cast<EventKind>(77);
+  CHECK((EventKinds().has(EventKind::closed) && EventKinds().has(EventKind::peer_left)));
+  const EventKinds some{EventKind::jetty_error, invalid};
+  CHECK((some.has(EventKind::jetty_error) && some.has(EventKind::closed)));
+  CHECK_FALSE((some.has(EventKind::peer_left) || some.has(EventKind::missed)));
+  CHECK_FALSE((some.has(invalid) || EventKinds().has(invalid)));
+}
+
 }  // namespace
 }  // namespace urma::test
