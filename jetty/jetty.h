@@ -27,7 +27,7 @@ struct Ordering {
   bool in_order = false;          // completions in post order
   bool suspend_on_error = false;  // a failed work suspends the Jetty
   uint8_t weight = 1;             // for its share of a channel
-  bool urgent = false;            // its slices leave before those of others
+  bool urgent = false;            // its slices leave before usual ones
 };
 
 // How long works may wait.

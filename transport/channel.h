@@ -21,9 +21,12 @@ struct SliceRef {
 };
 
 // Answers leave before requests, so that a flood of requests never delays the answers that would
-// drain it. Urgent requests leave before other ones.
+// drain it. Urgent requests leave before usual ones (`request`).
 enum class Class : uint8_t { answer, urgent, request };
 inline constexpr unsigned classes = 3;
+
+// Where slices take turns by their cost, that is their payload in bytes, but at least this.
+inline constexpr uint32_t least_slice_cost = 2048;
 
 // Returns how many packets `bytes` bytes of payload need.
 constexpr uint32_t packets_of(uint32_t bytes, uint32_t packet_bytes) {

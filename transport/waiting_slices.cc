@@ -7,13 +7,12 @@ namespace {
 // Packets of requests that may leave before waiting answers: a reply of the application should
 // leave together with the answer to the request that caused it, and before it.
 constexpr uint32_t requests_ahead = 8;
-// Urgent slices of this cost leave for each usual one, if one waits. If several wait, it is a part
-// of that for each of them, so that the work of each Jetty makes progress; but at least the cost of
-// a slice, so that usual slices get at most half of the channel. A small slice costs as much as in
-// jetty/initiator/offers.cc.
+// While n usual slices wait, one of them leaves after urgent slices of an n-th of the first cost.
+// So the share of each waiting Jetty does not shrink as their number grows. It leaves no earlier
+// than after the second cost, that of a large slice, so usual slices get at most half of the
+// channel.
 constexpr uint32_t most_urgent_cost = 1 << 20;
 constexpr uint32_t least_urgent_cost = 64 << 10;
-constexpr uint32_t least_slice_cost = 2048;
 
 }  // namespace
 

@@ -19,7 +19,7 @@ class WaitingSlices {
   bool empty() const {
     return std::ranges::all_of(queues_, [](const OfferQueue& queue) { return queue.empty(); });
   }
-  // Returns false if there is no memory.
+  // Returns false if the pool has no memory for the slice.
   bool push(Pool& pool, Class traffic, OfferedSlice slice) {
     return queues_[static_cast<unsigned>(traffic)].push(pool, slice);
   }

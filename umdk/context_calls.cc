@@ -219,9 +219,8 @@ urma_status_t urma_get_async_event(urma_context_t* ctx, urma_async_event_t* even
   return with<Context>(__func__, "ctx", ctx, [&](Context& context) {
     const bool blocks = (fcntl(context.async_fd, F_GETFL) & O_NONBLOCK) == 0;
     pollfd readable{context.async_fd, POLLIN, 0};
-    // A program calls this once the descriptor is readable. It may be so without an event: that of
-    // an object which the C API does not name, or one that another call has taken. Then this call
-    // returns, as the program would not expect it to wait.
+    // A program that calls this once the descriptor is readable does not expect it to wait. But the
+    // event may be of an object that the C API does not name, or another call may have taken it.
     const bool promised = poll(&readable, 1, 0) > 0;
     while (!context.take(*event)) {
       if (promised || !blocks) return URMA_EAGAIN;

@@ -17,8 +17,8 @@ namespace urma::umdk {
 // Writes why a call fails, as an error, and returns the status.
 [[gnu::format(printf, 3, 4)]] urma_status_t refuse(urma_status_t status, const char* call,
                                                    const char* why, ...);
-// Runs `add`, which stores something for a later call of urma_poll_jfc. If there is no memory for
-// it, the log says that it is lost, and the polling goes on.
+// Runs `add`, which stores a record until urma_poll_jfc returns it. If the system has no memory for
+// the record, it is lost; the log names it by `what`, and the caller continues.
 template <class Add>
 void keep_or_log(const char* what, Add&& add) noexcept {
   try {

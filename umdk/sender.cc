@@ -53,7 +53,7 @@ bool is_one_range(const urma_sg_t& there) {
 }
 
 // The upper half of the 16 priorities is urgent.
-constexpr uint32_t priorities_in_class = 8;
+constexpr uint32_t priorities_in_class = URMA_MAX_PRIORITY_CNT / 2;
 
 // Returns whether a work of this kind takes a receive of its target.
 bool makes_a_record_there(urma_opcode_t opcode) {

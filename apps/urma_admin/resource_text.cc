@@ -58,11 +58,12 @@ std::string number(const std::optional<uint32_t>& value) {
   return value ? std::to_string(*value) : "-";
 }
 
-// The priority from which the C API made the Jetty (umdk/sender.cc), or would make one most like
-// it.
+// Returns the priority for which the C API makes a Jetty of this class and weight (umdk/sender.cc).
+// Jetties of C++ programs may have larger weights, which count as the largest of the C API.
 uint32_t priority_of(const ObservedJetty& jetty) {
-  const uint32_t in_class = jetty.weight == 0 ? 0 : std::min(jetty.weight - 1, 7u);
-  return jetty.urgent ? in_class + 8 : in_class;
+  constexpr uint32_t in_class = URMA_MAX_PRIORITY_CNT / 2;
+  const uint32_t rank = jetty.weight == 0 ? 0 : std::min(jetty.weight, in_class) - 1;
+  return jetty.urgent ? in_class + rank : rank;
 }
 
 std::string to_text(const ObservedJetty& one) {

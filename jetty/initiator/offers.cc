@@ -10,14 +10,16 @@ namespace {
 // full slices, or 64 small ones. Each flow may have its part of that, or one slice, so that flows
 // take turns.
 constexpr uint32_t most_offered_cost = 2 * slice_bytes;
-constexpr uint32_t least_slice_cost = most_offered_cost / 64;
+static_assert(most_offered_cost == 64 * transport::least_slice_cost);
 
 }  // namespace
 
 Offers::Offers(const InitiatorCommon& common, Flows& flows, FlowSlices& slices)
     : peers_(common.peers), flows_(flows), slices_(slices) {}
 
-uint32_t Offers::cost_of(const Slice& slice) { return std::max(slice.bytes, least_slice_cost); }
+uint32_t Offers::cost_of(const Slice& slice) {
+  return std::max(slice.bytes, transport::least_slice_cost);
+}
 
 uint32_t Offers::share_of(const Flow& flow, const Jetty& jetty, const PeerState& peer,
                           uint32_t slice) {

@@ -70,7 +70,7 @@ struct ObservedJetty {
   std::optional<uint32_t> receives_jfc;  // the queue in which arrivals at a Jetty end
   std::optional<uint32_t> jfr;           // the JFR whose receives a Jetty uses
   uint32_t weight = 0;                   // its share among the Jetties that send to one peer
-  bool urgent = false;                   // its works leave before those of the others
+  bool urgent = false;                   // its packets leave before those of usual ones
   bool unreliable = false;               // it sends datagrams
   uint32_t outstanding = 0;              // works
 };

@@ -128,10 +128,11 @@ struct JettyOptions {
   // proportion to the weights of the others.
   uint32_t weight = 1;
   // Whether packets of this Jetty leave before those of usual Jetties of the device to the same
-  // peer. Urgent Jetties share with one another by weight. While they send without a break, usual
-  // ones keep up to a half of the channel, the more the more of their works wait. It has no
-  // effect on works that need no packets (on mapped memory, or carried by an RDMA adapter), on
-  // datagrams, and on the data that a peer sends in answer to reads.
+  // peer. Urgent Jetties share with one another by weight. While urgent Jetties send without a
+  // break, usual ones keep a part of the channel, which grows with the number of their waiting
+  // works, up to a half. Urgency has no effect on works that need no packets (on mapped memory, or
+  // carried by an RDMA adapter), on datagrams, and on the data that a peer sends in answer to
+  // reads.
   bool urgent = false;
   // The side that keeps strong works in order (UB: service mode; docs/reliability.md).
   ServiceMode mode = ServiceMode::automatic;
