@@ -69,8 +69,9 @@ struct URMA_LOCAL Segment::State {
   Rights rights = Rights::local_only;
   AtomicDomain atomics = AtomicDomain::processor;
   bool guarded = false;
-  Handle handle;               // of the segment in the engine's table
-  std::vector<Handle> copies;  // of the same segment in the tables of the other engines, in order
+  bool of_accelerator = false;  // registered memory of an accelerator (AcceleratorMemory)
+  Handle handle;                // of the segment in the engine's table
+  std::vector<Handle> copies;   // of the same segment in the tables of the other engines, in order
   TokenId id{};
   std::shared_ptr<Shared> token;
   State* previous = nullptr;  // the list of segments of the same TokenID
@@ -105,7 +106,8 @@ struct URMA_LOCAL Segment::State {
   // These begin and end the withdrawal of these copies, or of those of all segments of the TokenID.
   using Withdrawals = std::array<engine::Registrations::Withdrawal, most_engines>;
   void begin_copies(std::optional<Withdrawals>& withdrawals, bool all);
-  void end_copies(std::optional<Withdrawals>& withdrawals);
+  // Returns false if a peer may still access the memory through one of the other engines.
+  bool end_copies(std::optional<Withdrawals>& withdrawals);
   engine::Registrations::Segments::Segment described_copy() const;
   // Takes memory of the medium. Returns false if the medium has none, or no room.
   bool take_memory();

@@ -2,6 +2,7 @@
 #include "engine/lane.h"
 
 #include "api/handles.h"
+#include "base/accelerator_memory.h"
 #include "base/failed.h"
 
 namespace urma {
@@ -64,12 +65,16 @@ Result<Lane> Jetty::lane(const RemoteSegment& segment) {
 Status Lane::write(std::span<const std::byte> data, uint64_t offset) {
   if (!state_) [[unlikely]]
     return Status::closed;
+  if (AcceleratorMemory::has(data.data())) [[unlikely]]
+    return Status::unsupported;
   return state_->lane.write(data.data() == nullptr ? std::span<const std::byte>() : data, offset);
 }
 
 Status Lane::read(std::span<std::byte> data, uint64_t offset) {
   if (!state_) [[unlikely]]
     return Status::closed;
+  if (AcceleratorMemory::has(data.data())) [[unlikely]]
+    return Status::unsupported;
   return state_->lane.read(data.data() == nullptr ? std::span<std::byte>() : data, offset);
 }
 

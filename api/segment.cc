@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "api/handles.h"
+#include "base/accelerator_memory.h"
 #include "base/address_space.h"
 #include "base/failed.h"
 #include "base/futex.h"
@@ -14,6 +15,14 @@ constexpr size_t page = 4096;
 // Allocation in a window holds its lock for microseconds; a process that holds the lock for longer
 // than this has been stopped.
 constexpr Duration lock_patience = std::chrono::seconds(1);
+
+Error not_fenced_by_gpu(std::string_view call) {
+  return failed(
+             Status::not_fenced, call,
+             ": a process has counted a copy to or from this memory of a GPU and does not continue "
+             "(it is stopped, or has no processor): the copy may still be made")
+      .fix("let that process continue, or end it, and call this again");
+}
 
 Error not_fenced(std::string_view call, bool handed_over) {
   if (handed_over) {
@@ -107,6 +116,7 @@ bool Segment::State::take_memory() {
 
 Segment::State::~State() {
   leave_others();
+  if (of_accelerator) AcceleratorMemory::remove({base, bytes});
   if (!leased || !runner->here()) return;
   drivers::SegmentMemory* memory = nullptr;
   bool held = true;
@@ -222,11 +232,13 @@ Result<void> Segment::State::revoke() {
   engine::Registrations::Withdrawal what{.segment = handle, .all = true, .own = described()};
   runner->call(
       [&](engine::Engine& engine, Time now) { return engine.registrations().withdraw(what, now); });
-  end_copies(copied);
+  const bool quiet = end_copies(copied) && what.fenced;
   Result<void> all{};
   for (State* one = token->first; one != nullptr; one = one->next) {
     one->end_reads();
     if (!one->leased) one->registered = false;
+    // Which of them a peer may still access is asked for each.
+    if (!quiet) one->fenced = false;
     if (auto ended = one->withdraw("revoke"); !ended) all = ended.error();
   }
   return all;
@@ -249,11 +261,10 @@ Result<void> Segment::State::withdraw(std::string_view call) {
     if (what.held) what.fenced = memory->move(*what.held);
     handed_over = handed_over || (what.held && !what.fenced && memory->loose(*what.held));
   } while (what.held);
-  end_copies(copied);
+  fenced = end_copies(copied) && what.fenced;
   end_reads();
-  fenced = what.fenced;
   if (fenced) return {};
-  return not_fenced(call, handed_over);
+  return of_accelerator ? not_fenced_by_gpu(call) : not_fenced(call, handed_over);
 }
 
 engine::Registrations::Segments::Segment Segment::State::described_copy() const {
@@ -294,15 +305,18 @@ void Segment::State::begin_copies(std::optional<Withdrawals>& withdrawals, bool 
   });
 }
 
-void Segment::State::end_copies(std::optional<Withdrawals>& withdrawals) {
-  if (!withdrawals) return;
+bool Segment::State::end_copies(std::optional<Withdrawals>& withdrawals) {
+  if (!withdrawals) return true;
+  bool all = true;
   auto next = withdrawals->begin();
   for_each_copy([&](engine::Runner& other, Handle) {
     engine::Registrations::Withdrawal& what = *next++;
     other.call([&](engine::Engine& engine, Time now) {
       return engine.registrations().withdraw(what, now);
     });
+    all = all && what.fenced;
   });
+  return all;
 }
 
 Result<TokenValue> Segment::rotate() {
@@ -331,16 +345,18 @@ Result<TokenValue> Segment::rotate() {
 Result<void> Segment::retire() {
   if (auto able = usable(state_, "retire"); !able) return able.error();
   const auto lock = state_->lock_others();
-  state_->for_each_copy([](engine::Runner& other, Handle copy) {
+  bool copies_fenced = true;
+  state_->for_each_copy([&](engine::Runner& other, Handle copy) {
     engine::Registrations::Retirement one{.segment = copy};
     other.call(
         [&](engine::Engine& engine, Time now) { return engine.registrations().retire(one, now); });
+    copies_fenced = copies_fenced && one.fenced;
   });
   engine::Registrations::Retirement what{.segment = state_->handle};
   state_->runner->call(
       [&](engine::Engine& engine, Time now) { return engine.registrations().retire(what, now); });
   if (what.opened) state_->renew_reads();
-  if (what.fenced) return {};
+  if (what.fenced && copies_fenced) return {};
   return Error{
       Status::not_fenced,
       "retire: the old token is no longer valid, but a process that maps this memory was in "
@@ -411,6 +427,28 @@ Result<void> examine_writable(std::span<const std::byte> memory, Rights rights) 
                "all of it with PROT_WRITE, or register it with Rights::read alone"};
 }
 
+Error not_of_one_accelerator() {
+  return Error{
+      Status::invalid_argument,
+      "register_memory: the memory begins or ends in memory of an accelerator, but does not "
+      "both begin and end in that of the same one. Fix: give memory of one allocation"};
+}
+
+Error no_room_for_accelerator() {
+  return Error{
+      Status::no_resources,
+      "register_memory: memory of accelerators is noted in a table, for which this process "
+      "lacks 512 MiB of address space. Fix: allow it more (ulimit -v)"};
+}
+
+// Checks what can be asked of an accelerator's memory.
+Result<void> examine_accelerator(const SegmentOptions& options) {
+  if (!has(options.rights, Rights::atomic)) return {};
+  return Error{Status::unsupported,
+               "register_memory: this is memory of an accelerator, on which the processor cannot "
+               "execute atomics. Fix: leave Rights::atomic out"};
+}
+
 }  // namespace
 
 Result<Segment> Device::allocate(size_t bytes, const SegmentOptions& options) {
@@ -451,15 +489,28 @@ Result<Segment> Device::register_memory(std::span<std::byte> memory,
                     ": the address is null, or the memory ends beyond the address space")
           .fix("give memory that is mapped");
     }
-    if (auto fine = examine_writable(memory, options.rights); !fine) return fine.error();
+    const std::optional<int> accelerator = AcceleratorMemory::owner(memory);
+    if (accelerator && *accelerator < 0) return not_of_one_accelerator();
+    const Result<void> fine =
+        accelerator ? examine_accelerator(options) : examine_writable(memory, options.rights);
+    if (!fine) return fine.error();
     auto segment = std::make_unique<Segment::State>();
     segment->base = memory.data();
     segment->bytes = memory.size();
+    segment->of_accelerator = accelerator && AcceleratorMemory::add(memory, *accelerator);
+    if (accelerator && !segment->of_accelerator) return no_room_for_accelerator();
     return add_segment(std::move(segment), options);
   });
 }
 
 namespace {
+
+Error not_copied() {
+  return Error{Status::no_resources,
+               "registering memory: the driver of the accelerator that this memory belongs to "
+               "provides no stream for copies, or this process lacks 64 MiB of address space. Fix: "
+               "free memory of the accelerator, or allow this process more (ulimit -v)"};
+}
 
 Error not_added(engine::Registrations::Segments::Added why, uint32_t limit) {
   using Added = engine::Registrations::Segments::Added;
@@ -499,7 +550,7 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
   segment->runner = state_->runner;
   segment->rights = options.rights;
   segment->atomics = options.atomics;
-  segment->guarded = options.guarded;
+  segment->guarded = options.guarded || segment->of_accelerator;
   segment->token = with != nullptr ? with->token : std::make_shared<Segment::State::Shared>();
   segment->copies.reserve(state_->engines().count() - 1);  // nothing may fail once a table has it
   uint32_t limit = 0;
@@ -514,6 +565,7 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
                                        with != nullptr ? with->handle : Handle{}, made);
     return true;
   });
+  if (added == Added::no_guard && segment->of_accelerator) return not_copied();
   if (added != Added::added) return not_added(added, limit);
   segment->handle = made.segment;
   segment->id = made.token.id;

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/above_standard.h"
+#include "base/accelerator_memory.h"
 
 namespace urma {
 namespace {
@@ -27,9 +28,14 @@ GuardedCopy::~GuardedCopy() {
   }
 }
 
+bool GuardedCopy::open(std::span<const std::byte> memory) {
+  const int accelerator = AcceleratorMemory::number_of(memory.data());
+  return accelerator >= 0 ? accelerators_.open(accelerator) : open_pipe();
+}
+
 // Neither end blocks: writing to a full pipe copies a part, reading from an empty one returns an
 // error.
-bool GuardedCopy::open() {
+bool GuardedCopy::open_pipe() {
   if (ends_[0] >= 0) return true;
   std::array<int, 2> ends{-1, -1};
   if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return false;
@@ -44,8 +50,14 @@ bool GuardedCopy::open() {
   return false;
 }
 
+bool GuardedCopy::copy(std::byte* to, const std::byte* from, size_t bytes, uint64_t owner) {
+  if (AcceleratorMemory::has(to)) return accelerators_.begin(to, from, bytes, owner);
+  if (AcceleratorMemory::has(from)) return accelerators_.copy(to, from, bytes);
+  return copy_piped(to, from, bytes);
+}
+
 // Copies as much at a time as the pipe holds, which the system may have limited to one page.
-bool GuardedCopy::copy(std::byte* to, const std::byte* from, size_t bytes) const {
+bool GuardedCopy::copy_piped(std::byte* to, const std::byte* from, size_t bytes) const {
   while (bytes > 0) {
     const ssize_t given = uninterrupted([&] { return write(ends_[1], from, bytes); });
     const auto count = static_cast<size_t>(given);

@@ -111,6 +111,9 @@ class PacketPort {
   // Returns the interface by which the device accesses the memory of other devices, or null if it
   // does not. A wrapper whose faults, captures or paths are for packets has none.
   virtual RemoteAccess* remote_access() { return nullptr; }
+  // Returns whether everything has to go in packets: of a wrapper whose faults, captures or paths
+  // are for packets, and of a simulation.
+  virtual bool only_packets() const { return false; }
   // Returns the interface that adds and removes ports, or null if this port does not consist of
   // several.
   virtual PathPorts* path_ports() { return nullptr; }

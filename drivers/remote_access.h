@@ -10,6 +10,7 @@
 #include "urma/core/endpoint.h"
 #include "urma/core/handle.h"
 #include "urma/core/rights.h"
+#include "urma/core/time.h"
 #include "wire/frame.h"
 
 namespace urma::drivers {
@@ -28,6 +29,16 @@ class RemoteAccess {
 
   // Works with fewer bytes are better sent in packets.
   virtual uint32_t least_bytes() const = 0;
+
+  // The most bytes of one transfer.
+  virtual uint32_t most_bytes() const { return 64 * 1024; }
+  // Returns whether transfers are between memory of accelerators (AcceleratorMemory) only, instead
+  // of between memory of processes only.
+  virtual bool of_accelerators() const { return false; }
+
+  // The time that an end may take to stop. One that takes longer depends on a process that does not
+  // run.
+  virtual Duration longest_stop() const { return Duration::max(); }
 
   // Begins to make an end. `opens`: a passive one. Returns an empty handle if there are as many as
   // the device can have.
@@ -70,6 +81,9 @@ class RemoteAccess {
   // Begins a transfer over a connected end.
   virtual Begun begin(Handle end, const Task& task) = 0;
 
+  // Transfers have been begun, and no more will be for the moment.
+  virtual void flush() {}
+
   struct Ended {
     uint32_t number = 0;
     bool done = false;  // otherwise it is not known how much of it was done
@@ -84,6 +98,10 @@ class RemoteAccess {
     uint64_t bytes = 0;
     uint32_t key = 0;
   };
+  // Returns after which time `news` and `ended` must be called again, because what they report
+  // wakes no thread; nothing if reports do that, or none is to come.
+  virtual std::optional<Duration> look_again() const { return std::nullopt; }
+
   // Returns the key of granted memory that was mapped with these rights, if it allows the wanted
   // one. Any device that knows the key and has a pair to this one has access until
   // DeviceReads::unmap returns, so the caller decides which peers are told.

@@ -31,6 +31,8 @@ class ActivePairs final : public jetty::Carrier {
 
   // Carrier
   uint32_t least_bytes() const override { return uses_.access.least_bytes(); }
+  uint32_t most_bytes() const override { return uses_.access.most_bytes(); }
+  bool of_accelerators() const override { return uses_.access.of_accelerators(); }
   Begun begin(const Task& task, Time now) override;
   void stop(PeerId peer, Time now) override;
 

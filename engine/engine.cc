@@ -70,16 +70,14 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       dirty_(settings.limits.jetties + 1),
       lines_(transactions_.jetties(), dirty_),
       names_(lines_, transport_, port_->clock() != nullptr),
+      carriers_({*port_, lines_, transport_, transactions_.initiator().carried(), segments_, judge_,
+                 *entropy_}),
       ready_(settings.limits.jetties + 1),
       jetty_control_(settings.limits.jetties, transactions_, *entropy_, settings.jetty_ids),
-      registrations_(segments_, {port_->memory(), port_->device_reads()}, transactions_, fills_),
+      registrations_(segments_, {port_->memory(), port_->device_reads()}, transactions_, fills_,
+                     &carriers_),
       path_changes_(port_->path_ports(), transport_, fills_) {
   if (port_->memory() != nullptr) port_->memory()->set_judge(&judge_);
-  drivers::RemoteAccess* const access = port_->remote_access();
-  if (access == nullptr) return;
-  pairs_.emplace(Pairs::Uses{*access, lines_, transport_, transactions_.initiator().carried(),
-                             segments_, judge_});
-  registrations_.set_pairs(&pairs_->passive());
 }
 
 Engine::~Engine() {
@@ -116,7 +114,8 @@ bool Engine::pass(Time now, const jetty::Jfc* polled, Stages stages) {
   if (!busy) stages.ended(Stage::look);
   if (commands_.waits() || commands_.arrived()) busy = run_commands(now) || busy;
   busy = lines_.take([&](PeerId from, std::string_view line) {
-    if (!names_.handle(from, line, now) && pairs_) pairs_->handle(from, line, now);
+    if (names_.handle(from, line, now)) return;
+    if (Pairs* const pairs = carriers_.pairs()) pairs->handle(from, line, now);
   }) || busy;
   stages.ended(Stage::commands);
   const bool posted = take_posted(now);
@@ -154,10 +153,12 @@ bool Engine::run_commands(Time now) {
 
 bool Engine::receive(Time now) {
   const size_t count = port_->receive(received_, now);
-  const bool carried = pairs_ && pairs_->pass(now);
+  Pairs* const pairs = carriers_.pairs();
+  const bool carried = pairs != nullptr && pairs->pass(now);
   if (count == 0) return carried;
   const auto received = std::span(received_).first(count);
   transport_.receive(received, now);
+  transactions_.staging().settle();
   port_->release(received);
   return true;
 }
@@ -217,10 +218,11 @@ bool Engine::take_posted(Time now) {
 
 bool Engine::send(Time now, bool polled, bool posted) {
   bool any = transactions_.initiator().cut(works_per_pass, now);
+  if (Pairs* const pairs = carriers_.pairs()) pairs->flush();
   if (any || posted) transactions_.target().answers().note_reply(now);
   transactions_.target().answers().flush(polled, now);
   if (frames_.waiting() == 0 && transport_.wants_to_send() && fills_.room() &&
-      transactions_.target().answers().guarded().room_for(burst)) {
+      transactions_.staging().room_for(burst)) {
     fill(now);
   }
   if (frames_.waiting() == 0) return any;
@@ -231,8 +233,9 @@ void Engine::fill(Time now) {
   const std::span<TxFrame* const> empty = frames_.borrow(*port_);
   const uint64_t number = fills_.latest() + 1;
   transactions_.initiator().begin_fill(number);
-  transactions_.target().answers().guarded().begin_fill(number);
+  transactions_.staging().begin_fill(number);
   const size_t filled = transport_.fill(transactions_, empty, now);
+  transactions_.staging().end_fill();
   if (filled == 0) return;
   frames_.fill(filled);
   fills_.add(filled);
@@ -241,7 +244,7 @@ void Engine::fill(Time now) {
 void Engine::settle(Time now) {
   const uint64_t frames = port_->settled();
   const bool any = fills_.settle(frames);
-  if (any) transactions_.target().answers().guarded().settled(fills_.settled());
+  if (any) transactions_.staging().settled(fills_.settled());
   transactions_.initiator().settled(fills_.settled(), now);
   transport_.settled(frames);
 }
@@ -249,13 +252,15 @@ void Engine::settle(Time now) {
 bool Engine::end_everything(Time now) {
   const bool ended = jetty_control_.flush_all(now);
   registrations_.end();
-  const bool fenced = !pairs_ || pairs_->passive().end_all_keys();
+  Pairs* const pairs = carriers_.pairs();
+  const bool fenced = pairs == nullptr || pairs->passive().end_all_keys(now);
   return ended && fenced && fills_.has_settled(fills_.latest());
 }
 
 Time Engine::next_deadline() const {
   const Time next = std::min(rest_.until(), port_->next_arrival());
-  return pairs_ ? std::min(next, pairs_->next_deadline()) : next;
+  const Pairs* const pairs = carriers_.pairs();
+  return pairs != nullptr ? std::min(next, pairs->next_deadline()) : next;
 }
 
 }  // namespace urma::engine

@@ -7,13 +7,13 @@
 
 #include "base/dirty_set.h"
 #include "base/turns.h"
+#include "engine/carriers.h"
 #include "engine/command_queue.h"
 #include "engine/event_queue.h"
 #include "engine/fills.h"
 #include "engine/jetty_control.h"
 #include "engine/lent_frames.h"
 #include "engine/name_service.h"
-#include "engine/pairs.h"
 #include "engine/path_changes.h"
 #include "engine/registrations.h"
 #include "engine/rest.h"
@@ -151,7 +151,7 @@ class Engine {
   DirtySet dirty_;
   LineJetty lines_;
   NameService names_;
-  std::optional<Pairs> pairs_;  // if the port has `remote_access`
+  Carriers carriers_;
 
   // Jetties with posted works that the last pass did not reach, in turn.
   Turns ready_;

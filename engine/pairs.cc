@@ -14,6 +14,7 @@ Pairs::Pairs(const Uses& uses)
 Pairs::~Pairs() { slices_.set_carrier(nullptr); }
 
 bool Pairs::pass(Time now) {
+  passed_at_ = now;
   std::array<drivers::RemoteAccess::Ended, 64> ended;
   const size_t count = access_.ended(ended);
   for (const auto& one : std::span(ended).first(count)) {

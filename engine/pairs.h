@@ -25,8 +25,14 @@ class Pairs {
 
   // Handles what the driver has to report, and what is due. Returns true if there was anything.
   bool pass(Time now);
+  // The slices of this pass have been handed over.
+  void flush() { access_.flush(); }
   PassivePairs& passive() { return passive_; }
-  Time next_deadline() const { return std::min(active_.next_look(), look_at_); }
+  Time next_deadline() const {
+    const auto again = access_.look_again();
+    const Time next = std::min(active_.next_look(), look_at_);
+    return again ? std::min(next, passed_at_ + *again) : next;
+  }
   // Handles a line that has arrived. Returns false if it is not about pairs.
   [[gnu::cold]] bool handle(PeerId from, std::string_view line, Time now);
 
@@ -38,6 +44,7 @@ class Pairs {
   ActivePairs active_;
   PassivePairs passive_;
   Time look_at_ = never;
+  Time passed_at_{};
 };
 
 }  // namespace urma::engine

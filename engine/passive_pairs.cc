@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/passive_pairs.h"
 
+#include "base/accelerator_memory.h"
+
 namespace urma::engine {
 
 using Kind = PairMessage::Kind;
@@ -71,27 +73,37 @@ void PassivePairs::stop(Guest& guest) {
 
 // ---- keys
 
-bool PassivePairs::end_keys(Memory memory) {
-  bool ended = true;
+PassivePairs::Keys PassivePairs::end_keys(Memory memory, Time now) {
+  Keys keys = Keys::ended;
   guests_.for_each([&](Guest& guest) {
     const auto is_it = [&](const Memory& told) { return overlap(told, memory); };
     if (std::ranges::none_of(guest.told, is_it)) return;
     stop(guest);
-    if (guest.end) {
-      ended = false;
-    } else {
-      std::erase_if(guest.told, is_it);
-    }
+    const Keys state = state_of(guest, now);
+    if (state == Keys::ended) std::erase_if(guest.told, is_it);
+    if (keys != Keys::ending && state != Keys::ended) keys = state;
   });
-  return ended;
+  return keys;
 }
 
-bool PassivePairs::end_all_keys() {
+// Returns how far the end of a guest is whose pair was stopped.
+PassivePairs::Keys PassivePairs::state_of(Guest& guest, Time now) {
+  if (!guest.end) {
+    guest.stopping_since = {};
+    return Keys::ended;
+  }
+  if (guest.stopping_since == Time{}) guest.stopping_since = now;
+  const bool stuck = now - guest.stopping_since > uses_.access.longest_stop();
+  return stuck ? Keys::stuck : Keys::ending;
+}
+
+bool PassivePairs::end_all_keys(Time now) {
   bool ended = true;
   guests_.for_each([&](Guest& guest) {
     stop(guest);
-    ended = ended && !guest.end;
-    if (!guest.end) guest.told.clear();
+    const Keys state = state_of(guest, now);
+    ended = ended && state != Keys::ending;
+    if (state == Keys::ended) guest.told.clear();
   });
   return ended;
 }
@@ -139,7 +151,8 @@ std::optional<drivers::RemoteAccess::Opened> PassivePairs::open(PeerId from, con
   const memseg::SegmentTable::Segment* const segment =
       uses_.segments.segment_of(range.id, range.address);
   const bool same = range.address == reinterpret_cast<uintptr_t>(access.at);
-  if (access.guarded || !same || segment == nullptr) return std::nullopt;
+  const bool unmapped = access.guarded && !AcceleratorMemory::has(access.at);
+  if (unmapped || !same || segment == nullptr) return std::nullopt;
   const Memory memory(segment->base, segment->bytes);
   const auto opened = uses_.access.opened(memory, segment->rights, range.wanted);
   if (!opened || !note_told(from, asker, memory)) return std::nullopt;
@@ -158,6 +171,7 @@ bool PassivePairs::handle(const drivers::RemoteAccess::News& news) {
     send(guest->peer, {.kind = Kind::unpaired, .number = guest->number});
     guest->end = {};
     guest->stopping = guest->connected = false;
+    guest->stopping_since = {};
   } else if (news.what == What::failed) {
     stop(*guest);
   } else if (news.what == What::made && !guest->stopping) {

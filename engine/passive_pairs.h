@@ -36,11 +36,16 @@ class PassivePairs {
   void look();
   bool empty() const { return guests_.size() == 0; }
 
+  enum class Keys : uint8_t {
+    ended,
+    ending,  // ask again
+    stuck,   // a pair does not stop, because the peer's process does not run
+  };
   // Ends the pairs of peers that were told a key of this memory, of which no other is told from now
-  // on. Returns false until they have stopped.
-  bool end_keys(std::span<const std::byte> memory);
-  // The same for all memory.
-  bool end_all_keys();
+  // on. Call it until they have stopped.
+  Keys end_keys(std::span<const std::byte> memory, Time now);
+  // The same for all memory. Returns false while pairs are ending.
+  bool end_all_keys(Time now);
 
  private:
   static constexpr uint32_t most = 256;
@@ -58,6 +63,7 @@ class PassivePairs {
     drivers::RemoteAccess::Description own{};
     bool connected = false;
     bool stopping = false;
+    Time stopping_since{};  // when a caller began to wait for that
   };
 
   Guest* find(PeerId peer);
@@ -65,6 +71,7 @@ class PassivePairs {
   void make(PeerId from, const PairMessage& question);
   void end(PeerId from, uint32_t number);
   void stop(Guest& guest);
+  Keys state_of(Guest& guest, Time now);
   void tell_key(PeerId from, const PairMessage& question, Time now);
   std::optional<drivers::RemoteAccess::Opened> open(PeerId from, const Eid& asker,
                                                     const MemoryRange& range, Time now);

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/accelerator_memory.h"
+
 namespace urma::engine {
 namespace {
 
@@ -61,8 +63,8 @@ std::optional<Registrations::Lease> Registrations::held(const Segments::Segment&
 
 // Prepares to copy from and to the segment, if that takes preparation. Returns false if it failed.
 bool Registrations::may_copy(const Segments::Segment& segment) {
-  return !segment.guarded ||
-         (segments_.guard().open() && transactions_.target().answers().guarded().prepare());
+  if (carriers_ != nullptr && AcceleratorMemory::has(segment.base)) carriers_->use_accelerators();
+  return !segment.guarded || transactions_.staging().prepare({segment.base, segment.bytes});
 }
 
 Registrations::Segments::Added Registrations::follow(const Segments::Segment& segment,
@@ -116,6 +118,13 @@ bool Registrations::is_used(const Withdrawal& what, Time now) {
   return used;
 }
 
+bool Registrations::end_keys(const Segments::Segment& segment, bool& fenced, Time now) {
+  if (pairs() == nullptr) return true;
+  const auto keys = pairs()->passive().end_keys({segment.base, segment.bytes}, now);
+  if (keys == PassivePairs::Keys::stuck) fenced = false;
+  return keys != PassivePairs::Keys::ending;
+}
+
 // After `begin`: frames that name the memory settle, works that use it end, and peers that map it
 // finish their copies. A peer may have been stopped in the middle of a copy; `withdraw` does not
 // wait for it any longer than `most_held`.
@@ -123,8 +132,9 @@ bool Registrations::withdraw(Withdrawal& what, Time now) {
   if (!what.begun) begin(what, now);
   if (is_used(what, now)) return false;
   bool keys_ended = true;
-  for_each_part(what,
-                [&](const Segments::Segment& part) { keys_ended = end_keys(part) && keys_ended; });
+  for_each_part(what, [&](const Segments::Segment& part) {
+    keys_ended = end_keys(part, what.fenced, now) && keys_ended;
+  });
   if (!keys_ended) return false;
   if (what.since == Time{}) what.since = now;
   what.held = what.fenced && !what.all ? held(what.own) : std::nullopt;
@@ -156,19 +166,21 @@ bool Registrations::retire(Retirement& what, Time now) {
   if (!what.begun) {
     what.begun = true;
     segments_.retire(what.segment);
+    const bool renews = pairs() != nullptr && reads_ != nullptr;
     segments_.for_each(segments_.root(what.segment), [&](const Segments::Segment& part) {
       revoke(part);
-      if (pairs_ != nullptr) reads_->revoke({part.base, part.bytes}, part.rights);
+      if (renews) reads_->revoke({part.base, part.bytes}, part.rights);
     });
-    what.opened = pairs_ != nullptr;
+    what.opened = renews;
     what.carried = transactions_.initiator().carried().latest();
     what.fill = fills_.latest();
   }
   if (what.since == Time{} && !fills_.has_settled(what.fill)) return false;
   if (transactions_.initiator().carried().at_device_up_to(what.carried)) return false;
   bool keys_ended = true;
+  bool fenced = true;
   segments_.for_each(segments_.root(what.segment), [&](const Segments::Segment& part) {
-    keys_ended = end_keys(part) && keys_ended;
+    keys_ended = end_keys(part, fenced, now) && keys_ended;
   });
   if (!keys_ended) return false;
   if (what.since == Time{}) what.since = now;
@@ -178,8 +190,8 @@ bool Registrations::retire(Retirement& what, Time now) {
     held = held || (lease && !is_released(*lease));
   });
   if (held && now - what.since <= most_awaited) return false;
-  what.fenced = !held;
-  if (held) ++not_fenced_;
+  what.fenced = !held && fenced;
+  if (!what.fenced) ++not_fenced_;
   if (!ended_) grant_all(what.segment);
   return true;
 }

@@ -5,8 +5,8 @@
 
 #include "drivers/device_reads.h"
 #include "drivers/segment_memory.h"
+#include "engine/carriers.h"
 #include "engine/fills.h"
-#include "engine/passive_pairs.h"
 #include "jetty/transactions.h"
 #include "memseg/segment_table.h"
 
@@ -25,18 +25,20 @@ class Registrations {
   using Lease = drivers::SegmentMemory::Lease;
   using Segments = memseg::SegmentTable;
 
-  // The two parts of the port are null if it does not have them. All parts outlive this object.
+  // The two parts of the port are null if it does not have them, and `carriers` if everything goes
+  // in packets. All parts outlive this object.
   struct Medium {
     drivers::SegmentMemory* memory = nullptr;
     drivers::DeviceReads* reads = nullptr;
   };
   Registrations(Segments& segments, const Medium& medium, jetty::Transactions& transactions,
-                const Fills& fills)
+                const Fills& fills, Carriers* carriers)
       : segments_(segments),
         memory_(medium.memory),
         reads_(medium.reads),
         transactions_(transactions),
-        fills_(fills) {}
+        fills_(fills),
+        carriers_(carriers) {}
 
   // `with`: the segment whose TokenID the new one shares; null if the new one gets its own. Returns
   // `gone` after `end`.
@@ -92,10 +94,6 @@ class Registrations {
   // Removes all segments, without a fence. No segment can be added after this.
   void end();
 
-  // The pairs by which devices of peers access memory, which end with their keys. Called before the
-  // first segment is added.
-  void set_pairs(PassivePairs* pairs) { pairs_ = pairs; }
-
   // How many fences ended while a peer still held the memory.
   uint64_t not_fenced() const { return not_fenced_; }
 
@@ -107,10 +105,10 @@ class Registrations {
   std::optional<Lease> held(const Segments::Segment& segment);
   bool is_released(const Lease& lease);
   bool may_copy(const Segments::Segment& segment);
-  // Ends the keys that peers have of a segment. Returns false until none is valid.
-  bool end_keys(const Segments::Segment& segment) {
-    return pairs_ == nullptr || pairs_->end_keys({segment.base, segment.bytes});
-  }
+  Pairs* pairs() { return carriers_ != nullptr ? carriers_->pairs() : nullptr; }
+  // Ends the keys that peers have of a segment. Returns false until none is valid, or it is known
+  // that this takes too long: then `fenced` becomes false.
+  bool end_keys(const Segments::Segment& segment, bool& fenced, Time now);
   // Copies the rights and tokens of all segments that share this TokenID from the table to the
   // medium.
   void grant_all(Handle segment);
@@ -123,7 +121,7 @@ class Registrations {
   drivers::DeviceReads* const reads_;
   jetty::Transactions& transactions_;
   const Fills& fills_;
-  PassivePairs* pairs_ = nullptr;  // null if devices of peers access no memory by themselves
+  Carriers* const carriers_;  // the keys of their pairs end with segments
   bool ended_ = false;
   uint64_t not_fenced_ = 0;
 };

@@ -27,6 +27,7 @@ struct Berth {
   Update update;       // how a notification changes the notified word
   uint8_t group_hint;  // which member of a group receives it
   bool doubtful;       // engine: an atomic was executed on memory that may have been revoked
+  bool staged;         // some of its memory is an accelerator's: its data is copied by Staging
   uint32_t bytes;      // of all pieces
   uint64_t tag;        // the application's, repeated in the completion
   uint64_t immediate;  // or the notified value, or an atomic's operand
@@ -96,8 +97,9 @@ struct WorkState {
   bool executed = false;                // a slice of it was executed, or may have been
   bool by_packets = false;              // a device has failed to carry it
   bool cancelled = false;
-  bool timed_out = false;  // cancelled because it timed out
-  bool overdue = false;    // its withdrawal took too long: its slices end without it
+  bool timed_out = false;     // cancelled because it timed out
+  bool overdue = false;       // its withdrawal took too long: its slices end without it
+  bool inaccessible = false;  // its memory could not be copied: it is to be cancelled
 };
 
 inline bool overlaps(std::span<const Piece> pieces, const std::byte* base, uint64_t bytes) {

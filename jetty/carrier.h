@@ -30,6 +30,10 @@ class Carrier {
 
   // Works with fewer bytes are not carried.
   virtual uint32_t least_bytes() const = 0;
+  // The most bytes of a slice.
+  virtual uint32_t most_bytes() const = 0;
+  // Returns whether it carries works whose buffers are memory of accelerators, instead of others.
+  virtual bool of_accelerators() const = 0;
   enum class Begun : uint8_t {
     // The caller sends the slice in packets: no pair leads to the peer now, or the device cannot
     // access the memory at one of the ends.

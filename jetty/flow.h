@@ -44,6 +44,7 @@ struct Slice {
   uint32_t atomic = 0;  // its number among the flow's atomics with results; 0 if it is not one
   uint8_t not_ready_times = 0;  // how often the receiver answered that it is not ready
   Time not_ready_since{};       // since its first such answer
+  uint64_t copies = 0;          // read: the number of its copies to an accelerator; 0: none
 
   // Returns whether the slice's work has ended, so that the slice is kept only for its TASSN.
   bool is_tombstone() const { return berth == Queues::none; }

@@ -17,6 +17,7 @@ struct ReceiveSlot {
   uint64_t tag;
   uint32_t bytes;
   uint8_t piece_count;
+  bool staged;  // some of it is memory of an accelerator: data reaches it through Staging
   Piece piece;  // the only piece, or none; several are in Jfr::pieces
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/accelerator_memory.h"
 #include "base/address_space.h"
 #include "base/assert.h"
 #include "base/copy.h"
@@ -112,6 +113,7 @@ size_t Jfs::post(std::span<const Work> works) {
 // too many, or cannot be memory of a process.
 inline uint64_t Jfs::name_memory(Berth& berth, const Work& work, uint16_t lease) {
   berth.piece_count = 0;
+  berth.staged = false;
   if (!work.buffers.empty()) [[unlikely]]
     return name_pieces(berth, work.buffers, lease);
   if (work.buffer.bytes == 0) return 0;
@@ -119,6 +121,7 @@ inline uint64_t Jfs::name_memory(Berth& berth, const Work& work, uint16_t lease)
     return too_many;
   berth.piece = piece_of(work.buffer);
   berth.piece_count = 1;
+  berth.staged = AcceleratorMemory::has(work.buffer.data);
   return work.buffer.bytes;
 }
 
@@ -133,6 +136,7 @@ uint64_t Jfs::name_pieces(Berth& berth, std::span<const Buffer> buffers, uint16_
     }
     bytes += buffer.bytes;
     const Piece piece = piece_of(buffer);
+    berth.staged = berth.staged || AcceleratorMemory::has(buffer.data);
     if (berth.piece_count == 0) berth.piece = piece;
     all_pieces(lease)[berth.piece_count++] = piece;
   }
@@ -149,6 +153,7 @@ void Jfs::fill(Berth& berth, const Work& work, uint16_t lease) {
     berth.operation = Operation::write;
   if (atomic) {
     berth.piece_count = 0;
+    berth.staged = false;
     berth.atomic = work.atomic;
     berth.update = work.update;
     berth.doubtful = false;
@@ -175,7 +180,7 @@ void Jfs::fill(Berth& berth, const Work& work, uint16_t lease) {
     berth.verdict = Status::bad_work;
   }
   if (work.copied && berth.verdict == Status::ok) {
-    if (bytes <= inline_bytes_ && work.operation != Operation::read) {
+    if (bytes <= inline_bytes_ && work.operation != Operation::read && !berth.staged) {
       copy_in(berth, lease);
     } else {
       berth.verdict = Status::bad_work;

@@ -121,12 +121,21 @@ auto for_opcode(TaOpcode opcode, Function&& function) {
   return function.template operator()<TaOpcode::send>();
 }
 
+void add_payload_of(const SlicePacket& packet, TxFrame& frame) {
+  const uint32_t bytes = payload_of(packet);
+  if (packet.staged != nullptr) [[unlikely]] {
+    const Piece payload{packet.staged, bytes};
+    return add_payload({&payload, 1}, 0, bytes, frame);
+  }
+  add_payload(packet.pieces, packet.offset + packet.index * packet.packet_bytes, bytes, frame);
+}
+
+}  // namespace
+
 uint32_t payload_of(const SlicePacket& packet) {
   if (packet.berth.operation == Operation::read) return 0;
   return std::min(packet.packet_bytes, packet.bytes - packet.index * packet.packet_bytes);
 }
-
-}  // namespace
 
 void write_packet(const SlicePacket& packet, TxFrame& frame) {
   static_assert(Rtph::size + TaRequest::max_size + most_copied_behind_headers <=
@@ -140,8 +149,7 @@ void write_packet(const SlicePacket& packet, TxFrame& frame) {
     return write_headers_of<opcode>(packet, rest_of_head(frame));
   });
   frame.head_bytes = static_cast<uint8_t>(frame.head_bytes + headers);
-  const uint32_t offset = packet.offset + packet.index * packet.packet_bytes;
-  add_payload(packet.pieces, offset, payload_of(packet), frame);
+  add_payload_of(packet, frame);
 }
 
 // The headers of a slice's packets differ in where the packet's data lies.
@@ -161,7 +169,7 @@ void write_further_packet(const SlicePacket& packet, const TxFrame& before, TxFr
     Ofstetah{.kib = offset / 1024}.emit(HeaderBytes<Ofstetah::size>(at, Ofstetah::size));
   }
   frame.head_bytes = static_cast<uint8_t>(frame.head_bytes + headers);
-  add_payload(packet.pieces, packet.offset + offset, payload_of(packet), frame);
+  add_payload_of(packet, frame);
 }
 
 namespace {

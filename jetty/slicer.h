@@ -33,8 +33,11 @@ struct SlicePacket {
   uint32_t rc_id = 0;
   uint32_t packet_bytes = 0;  // payload of a full packet
   uint16_t index = 0;
+  const std::byte* staged = nullptr;  // the packet's payload, if that is not in `pieces`
 };
 void write_packet(const SlicePacket& packet, TxFrame& frame);
+// Returns how much of the work's memory the packet contains.
+uint32_t payload_of(const SlicePacket& packet);
 
 // The same for a packet of a write or a send, behind the first one. `before`: the frame of an
 // earlier packet of the slice, with as much in front of its headers.

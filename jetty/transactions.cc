@@ -10,10 +10,11 @@ namespace urma::jetty {
 Transactions::Transactions(const Limits& limits, memseg::SegmentTable& segments,
                            transport::Channels& channels, EventSink& events, uint64_t seed)
     : events_(events),
+      staging_(segments.guard()),
       jetties_(limits.jetties),
       peers_(limits.peers),
       initiator_({.jetties = limits.jetties, .flows = limits.flows, .slices = limits.slices},
-                 jetties_, peers_, channels, seed),
+                 jetties_, peers_, channels, staging_, seed),
       target_({.answers = limits.answers,
                .assemblies = limits.assemblies,
                .records = limits.records,
@@ -21,7 +22,7 @@ Transactions::Transactions(const Limits& limits, memseg::SegmentTable& segments,
                .reads = limits.reads,
                .sequences = limits.sequences,
                .parked = limits.parked},
-              peers_, segments, jetties_, groups_, channels, events) {}
+              peers_, segments, jetties_, groups_, channels, staging_, events) {}
 
 void Transactions::write(std::span<transport::PacketSlot> packets) {
   while (!packets.empty()) {

@@ -36,6 +36,10 @@ class Transactions final : public transport::PacketSource, public transport::Pac
   Initiator& initiator() { return initiator_; }
   Target& target() { return target_; }
   EventSink& events() { return events_; }
+  // The caller reports to it to which fill new packets belong, and up to which fill the driver has
+  // settled all frames. After a pass has received, it is settled, so that no copy lasts longer than
+  // the pass.
+  Staging& staging() { return staging_; }
 
   // PacketSource
   void write(std::span<transport::PacketSlot> packets) override;
@@ -59,6 +63,7 @@ class Transactions final : public transport::PacketSource, public transport::Pac
   void lose(PeerState& peer, Status why);
 
   EventSink& events_;
+  Staging staging_;
   Jetties jetties_;
   Groups groups_;
   PeerStates peers_;

@@ -139,9 +139,9 @@ class URMA_API Segment {
   // Ends the old token after `rotate`. When it returns ok, accesses with the old token are rejected
   // and none is in progress; accesses with the new token are never interrupted. Returns ok if there
   // is no old token. A peer that was handed the memory as a file (cxl:?share=segment) can use the
-  // memory until `unregister`. Blocks for up to 20 ms.
-  // Errors: closed, forked; not_fenced if a peer was still copying after 20 ms: a peer that began
-  // its copy with the old token may finish it. Call `retire` again to wait for it.
+  // memory until `unregister`. Blocks for up to 20 ms; for memory of a GPU, for up to 1 s.
+  // Errors: closed, forked; not_fenced if a peer was still copying then: a peer that began its copy
+  // with the old token may finish it. Call `retire` again to wait for it.
   Result<void> retire();
 
   // Withdraws the segment. When it returns ok, no peer reads or writes the memory any longer: later
@@ -159,8 +159,10 @@ class URMA_API Segment {
   // ok); forked; not_fenced, also after close, if the pages cannot be replaced (huge pages, device
   // memory, or not enough memory). The call then returns after 0.5 to 0.8 ms; one late write of up
   // to 64 KiB is possible, and a peer that was handed the memory (cxl:?share=segment) may write
-  // without limit. Call `unregister` again to try again. Until it succeeds, the device does not
-  // allocate the memory to anything else (Device::quarantined).
+  // without limit. Of memory of a GPU the call returns it after 1 s, if a peer has counted a copy
+  // and was stopped before it began it, or its GPU hangs: one late write of up to 64 MiB is
+  // possible. Call `unregister` again to try again. Until it succeeds, the device does not allocate
+  // the memory to anything else (Device::quarantined).
   Result<void> unregister();
   // Unregisters all segments that share this segment's TokenID (SegmentOptions::with) in one step.
   // Errors: as `unregister`. Call `unregister` of each of these segments afterwards to learn
@@ -231,7 +233,8 @@ class URMA_API Jfc {
 //   peer_restarted      the owner's process has ended; a device that is run notices it in 10 ms
 //   peer_unreachable    as for works, if the segment was revoked and no channel could be made
 //   bad_work            an atomic on a word that is not aligned
-//   unsupported         an atomic on a segment whose AtomicDomain is not `processor`
+//   unsupported         an atomic on a segment whose AtomicDomain is not `processor`; a buffer in
+//                       memory of a GPU
 //   invalid_argument    called by another thread than the one that made it
 //   closed, forked      as for all objects
 class URMA_API Lane {
@@ -616,9 +619,15 @@ class URMA_API Device {
   // the time of the call does not depend on the size. If the rights include write or atomic, the
   // call asks the system whether this process may write to the first and the last page, and these
   // two pages are faulted in; the pages between them are not examined.
+  // The memory may be that of a GPU (a pointer of CUDA, docs/gpu.md): works then copy it by CUDA's
+  // driver. To be a buffer of works it must be registered with their device, perhaps as
+  // Rights::local_only; it must be memory of one GPU. Peers see no difference, except that it takes
+  // no notifications (Work::notify) and no atomics, and is never Segment::mapped. If the
+  // application frees it while it is registered, works that use it end as `bad_work` or `unknown`
+  // here, and as `remote_access` at peers. Segment::bytes is then not for the processor.
   // Errors: invalid_argument (0 bytes; null; a range that no process can have; memory that this
   // process may not write; SegmentOptions::with), no_resources, unsupported
-  // (SegmentOptions::policy, atomics), closed, forked.
+  // (SegmentOptions::policy, atomics; Rights::atomic for memory of a GPU), closed, forked.
   Result<Segment> register_memory(std::span<std::byte> memory, const SegmentOptions& options = {});
   Result<Segment> register_memory(std::span<std::byte> memory, Rights rights,
                                   AtomicDomain atomics = AtomicDomain::processor) {

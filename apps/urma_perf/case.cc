@@ -165,6 +165,16 @@ std::string objection_to_memory(const Case& what) {
         "{} reads nothing that could be spread. Fix: leave --spread out, or run a read test",
         what.test->name);
   }
+  if (what.gpu && what.test->atomics()) {
+    return fmt::format(
+        "--memory: processors execute no atomics on memory of a GPU. Fix: leave --memory out, or "
+        "measure another test than {}",
+        what.test->name);
+  }
+  if (what.gpu && what.limit) {
+    return "--memory: --limit measures memory of the host. Fix: leave --limit out, and compare "
+           "with the copies of docs/gpu.md";
+  }
   if (what.spread > most_memory_bytes) {
     return fmt::format("--spread {} exceeds the limit of {}. Fix: --spread {} or less",
                        size_text(what.spread), size_text(most_memory_bytes),

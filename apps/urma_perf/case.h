@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,7 @@ struct Case {
   bool summed = false;  // both ends of the limit compute a CRC of each datagram of a train
   // Uses memory of each process instead of the device's, so that nothing is mapped.
   bool own_memory = false;
+  std::optional<uint32_t> gpu{};  // uses memory of this GPU
   // For reads: the size of the memory from which random parts are read; 0 means always the same
   // part.
   uint64_t spread = 0;

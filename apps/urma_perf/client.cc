@@ -44,6 +44,7 @@ Client::Client(const Options& options, const std::string& device, const std::str
 
 std::string Client::why_not_mapped(const Case& what) const {
   if (options_.own_memory) return "--private";
+  if (options_.gpu) return "--memory";
   if (!device_text_.starts_with("cxl:")) return device_text_ + " maps no memory of peers";
   if (description().find("not coherent") != std::string::npos) return "the window is not coherent";
   return fmt::format("the window has less than 8M, or no {} left for segments",

@@ -102,6 +102,8 @@ Other options
                        write_imm_lat, wake_lat, up to 32
   --spread BYTES       read from random places in this much memory; 64M does not
                        fit into a cache. A limit that is a copy is spread, too
+  --memory cuda:N      the bytes of both sides lie in memory of this GPU
+                       (docs/gpu.md). Not with --limit, atomics and lanes
   --order O            the order of works: no, ro, so, or chain (relaxed works
                        of a Jetty that is a chain): docs/reliability.md
   --mode M             which side keeps the order: roi the initiator, rot the

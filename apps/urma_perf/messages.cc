@@ -34,6 +34,7 @@ void to_json(json& out, const Case& in) {
          {"limit", in.limit},
          {"summed", in.summed},
          {"own_memory", in.own_memory},
+         {"gpu", in.gpu ? static_cast<int>(*in.gpu) : -1},
          {"spread", in.spread},
          {"blocks", in.plan.blocks},
          {"source_bytes", in.plan.source_bytes},
@@ -73,6 +74,9 @@ void from_json(const json& in, Case& out) {
   read_field(in, "limit", out.limit);
   read_field(in, "summed", out.summed);
   read_optional(in, "own_memory", out.own_memory);
+  int gpu = -1;
+  read_optional(in, "gpu", gpu);
+  if (gpu >= 0) out.gpu = static_cast<uint32_t>(gpu);
   read_optional(in, "spread", out.spread);
   read_optional(in, "blocks", out.plan.blocks);
   read_optional(in, "source_bytes", out.plan.source_bytes);

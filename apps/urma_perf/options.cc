@@ -21,6 +21,16 @@
 namespace urma::apps::perf {
 namespace {
 
+// The name of a GPU, as PyTorch writes it.
+struct NameOfGpu {
+  static std::optional<uint64_t> read(std::string_view word) {
+    constexpr std::string_view before = "cuda:";
+    if (!word.starts_with(before)) return std::nullopt;
+    return WholeNumber{0, 31}.read(word.substr(before.size()));
+  }
+  static std::string valid() { return "cuda:0, or another number of a GPU"; }
+};
+
 using Asked = CommandLine::Asked;
 
 // Words and options from which other values of Options are derived.
@@ -107,6 +117,7 @@ void add_options(CommandLine& line, Options& options, GivenWords& words) {
   }
   line.flag("--no-verify", words.no_verify);
   line.flag("--private", options.own_memory);
+  line.value("--memory", options.gpu, NameOfGpu{});
   line.value("--spread", options.spread, Bytes{most_memory_bytes});
   line.value("--order", options.ordering.order, OneOf{named_orders});
   line.value("--mode", options.ordering.mode, OneOf{named_modes});
@@ -367,7 +378,7 @@ void refuse_options_of_tests(const CommandLine& line, const Options& options) {
   using Mode = Options::Mode;
   if (options.mode == Mode::test) return;
   auto other = line.first_given({"--sweep", "--depth", "--signal-every", "--threads", "--rounds",
-                                 "--limit", "--summed", "--spread", "--order", "--mode",
+                                 "--limit", "--summed", "--memory", "--spread", "--order", "--mode",
                                  "--fence-every", "--atomic", "--seed", "--rate", "--hist",
                                  "--bidirectional", "--pattern", "--processes"});
   if (!other && options.mode != Mode::ping) other = line.first_given({"--count"});
@@ -441,6 +452,7 @@ void refuse_others(const CommandLine& line, const Options& options) {
 // Returns why these options leave no memory mapped; empty if they do not.
 std::string why_not_mapped(const Options& options) {
   if (options.own_memory) return "--private";
+  if (options.gpu) return "--memory";
   for (const std::string& device : {options.device, options.peer_device}) {
     if (!device.empty() && !device.starts_with("cxl:")) return device + " maps no memory of peers";
   }
@@ -666,7 +678,8 @@ Case Options::case_for(uint64_t bytes) const {
           .verify = verify,
           .limit = limit,
           .summed = summed,
-          .own_memory = own_memory,
+          .own_memory = own_memory || gpu.has_value(),
+          .gpu = gpu,
           .spread = spread,
           .ordering = ordering,
           .atomic = atomic,

@@ -55,8 +55,9 @@ struct Options {
   std::string peer_device;                          // with --self; empty means the same as `device`
   bool verify = true;                               // checks the bytes that arrived
   bool own_memory = false;  // registers this process's memory, instead of the device's (--private)
-  uint64_t spread = 0;      // bytes of memory, from random places of which reads read; 0: one place
-  Ordering ordering{};      // of the works of a Jetty
+  std::optional<uint32_t> gpu{};  // registers memory of this GPU (--memory)
+  uint64_t spread = 0;  // bytes of memory, from random places of which reads read; 0: one place
+  Ordering ordering{};  // of the works of a Jetty
   const NamedAtomic* atomic = &named_atomics.front();  // of the tests of atomics
   bool bidirectional = false;             // also in the other direction, at the same time
   const Traffic* traffic = nullptr;       // between several processes; null means one flow

@@ -127,7 +127,8 @@ void PlanRun::note_blocks() {
 }
 
 std::span<const std::byte> PlanRun::source(uint64_t offset, uint64_t bytes) const {
-  return side_.source().subspan(uint64_t{window_} * Pattern::window_bytes + offset, bytes);
+  return side_.posted(
+      side_.source().subspan(uint64_t{window_} * Pattern::window_bytes + offset, bytes));
 }
 
 uint64_t PlanRun::target(uint64_t offset) const { return side_.layout().landing_begin() + offset; }

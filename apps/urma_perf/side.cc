@@ -57,6 +57,11 @@ Side::Side(Device& device, const Case& what, Place place, std::span<Jfc* const> 
 
 Segment Side::make_segment(Device& device) {
   constexpr const char* what = "memory for the test";
+  if (case_.gpu) {
+    gpu_ = std::make_unique<GpuMemory>(*case_.gpu, layout_.bytes());
+    copy_.resize(layout_.bytes());
+    return must(device.register_memory(gpu_->span(), Rights::read | Rights::write), what);
+  }
   constexpr Rights rights = Rights::read | Rights::write | Rights::atomic;
   if (!has_own_memory()) return must(device.allocate(layout_.bytes(), rights), what);
   constexpr size_t page = 4096;
@@ -95,6 +100,23 @@ void Side::touch_memory() {
     });
   }
   std::ranges::fill(ledger(), never_written);
+  if (gpu_) {
+    pulse_->in_slices(std::span(copy_), [this](std::span<std::byte> slice, size_t begin) {
+      gpu_->put(begin, slice);
+      return true;
+    });
+  }
+}
+
+void Side::look_at(std::span<const std::byte> part) const {
+  if (!gpu_) return;
+  const auto offset = static_cast<size_t>(part.data() - copy_.data());
+  gpu_->get(offset, std::span(copy_).subspan(offset, part.size()));
+}
+
+std::span<std::byte> Side::posted(std::span<const std::byte> part) const {
+  const auto offset = static_cast<size_t>(part.data() - whole().data());
+  return segment_.bytes().subspan(offset, part.size());
 }
 
 bool Side::sends_data() const {
@@ -172,7 +194,7 @@ Work Side::work(uint32_t jetty, uint32_t slot, uint32_t window) const {
 
 void Side::aim(Work& work, uint32_t jetty, uint32_t slot_number, uint32_t window) const {
   if (case_.test->reads()) {
-    const auto to = slot(jetty, slot_number);
+    const auto to = posted(slot(jetty, slot_number));
     work.buffer = {to.data(), to.size()};
     work.offset = layout_.source_at(window, any_source(jetty));
     return;
@@ -183,7 +205,7 @@ void Side::aim(Work& work, uint32_t jetty, uint32_t slot_number, uint32_t window
     work.offset = layout_.slot_at(jetty, slot_number);
     return;  // the operands are in `Words`
   }
-  work.buffer = {at(layout_.source_at(window), case_.bytes).data(), case_.bytes};
+  work.buffer = {posted(at(layout_.source_at(window), case_.bytes)).data(), case_.bytes};
   work.offset = layout_.slot_at(jetty, slot_number);
   work.immediate_value = pack(slot_number, window);
 }
@@ -199,7 +221,7 @@ void Side::beat_for(int64_t time) const {
 }
 
 void Side::receive(uint32_t jetty, uint32_t slot_number) {
-  if (jetties_[jetty].receive(slot(jetty, slot_number), slot_number)) return;
+  if (jetties_[jetty].receive(posted(slot(jetty, slot_number)), slot_number)) return;
   throw Failure(Exit::error,
                 "a receive was not accepted although its slot is vacant. Fix: report "
                 "this as a fault of liburma");
@@ -215,11 +237,11 @@ std::span<std::byte> Side::landing() const {
   return at(layout_.landing_begin(), layout_.landing_bytes());
 }
 std::span<uint64_t> Side::ledger() const {
-  return {reinterpret_cast<uint64_t*>(segment_.bytes().data()),
-          layout_.ledger_bytes() / sizeof(uint64_t)};
+  return {reinterpret_cast<uint64_t*>(whole().data()), layout_.ledger_bytes() / sizeof(uint64_t)};
 }
 
 void Side::check(uint32_t jetty, uint32_t slot_number, uint32_t window, Verdict& verdict) const {
+  look_at(slot(jetty, slot_number));
   const std::optional<size_t> wrong = mismatch(slot(jetty, slot_number), window, 0);
   if (!wrong) return;
   verdict.count(
@@ -242,6 +264,7 @@ std::optional<size_t> Side::mismatch(std::span<std::byte> arrived, uint32_t wind
 
 // The blocks come from the client, so they are compared with the layout before they are used.
 void Side::check_blocks(Verdict& verdict) const {
+  look_at(std::as_bytes(ledger()));
   const auto words = ledger();
   const uint64_t window = words.front();
   if (window >= Pattern::windows) return;  // nothing was moved
@@ -256,6 +279,7 @@ void Side::check_blocks(Verdict& verdict) const {
       continue;
     }
     const auto arrived = at(layout_.landing_begin() + to, bytes);
+    look_at(arrived);
     const auto wrong = mismatch(arrived, static_cast<uint32_t>(window), from);
     pulse_->beat();
     if (!wrong) continue;
@@ -275,6 +299,7 @@ void Side::check_word(uint32_t jetty, uint32_t slot_number, uint64_t right,
 
 void Side::check_ledger(Verdict& verdict) const {
   if (case_.test->plan) return check_blocks(verdict);
+  look_at(std::as_bytes(ledger()));
   for (uint32_t jetty = 0; jetty < case_.jetties; ++jetty) {
     for (uint32_t i = 0; i < layout_.slots(); ++i) {
       const uint64_t window = ledger()[size_t{jetty} * layout_.slots() + i];
@@ -290,6 +315,7 @@ void Side::check_ledger(Verdict& verdict) const {
 }
 
 std::optional<uint32_t> Side::window_in(uint32_t jetty, uint32_t slot_number) const {
+  look_at(slot(jetty, slot_number));
   return theirs_.window_of(slot(jetty, slot_number));
 }
 

@@ -10,6 +10,7 @@
 
 #include "apps/urma_perf/case.h"
 #include "apps/urma_perf/draw.h"
+#include "apps/urma_perf/gpu_memory.h"
 #include "apps/urma_perf/layout.h"
 #include "apps/urma_perf/pattern.h"
 #include "apps/urma_perf/pulse.h"
@@ -56,12 +57,16 @@ class Side {
   // Posts the receive for a message to this slot.
   void receive(uint32_t jetty, uint32_t slot);
 
+  // These parts of the segment are for the processor. If the segment lies in memory of a GPU, they
+  // are a copy of it, as of the last time that it was filled or checked.
   std::span<std::byte> slot(uint32_t jetty, uint32_t slot) const;
   std::span<const std::byte> source() const;
   std::span<std::byte> landing() const;
   // The window that was last written to each slot; for atomics, the words. At the end of a round
   // the client's ledger is copied to the server's.
   std::span<uint64_t> ledger() const;
+  // Returns the same bytes where works read and write them.
+  std::span<std::byte> posted(std::span<const std::byte> part) const;
   static constexpr uint64_t never_written = UINT64_MAX;
 
   // Compares a slot with the bytes of the other side's window.
@@ -72,9 +77,12 @@ class Side {
   std::optional<uint32_t> window_in(uint32_t jetty, uint32_t slot) const;
 
  private:
+  std::span<std::byte> whole() const { return gpu_ ? std::span(copy_) : segment_.bytes(); }
   std::span<std::byte> at(uint64_t offset, uint64_t bytes) const {
-    return segment_.bytes().subspan(offset, bytes);
+    return whole().subspan(offset, bytes);
   }
+  // Brings the copy of a part of the segment up to date.
+  void look_at(std::span<const std::byte> part) const;
   uint32_t any_source(uint32_t jetty) const;
   // Compares bytes that arrived here with those of the other side's window from `begin` on. Returns
   // the position of the first wrong byte, if there is one.
@@ -95,7 +103,9 @@ class Side {
   Pattern theirs_;
   std::unique_ptr<Pulse> pulse_;
   std::unique_ptr<std::byte, void (*)(void*)> own_memory_;
-  mutable std::vector<Draw> draws_;  // of each Jetty
+  std::unique_ptr<GpuMemory> gpu_;
+  mutable std::vector<std::byte> copy_;  // of the memory of the GPU
+  mutable std::vector<Draw> draws_;      // of each Jetty
   Segment segment_;
   uint32_t receives_ = 0;
   std::vector<Jetty> jetties_;

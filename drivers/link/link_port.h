@@ -45,6 +45,7 @@ class LinkPort final : public PacketPort {
   void disarm() override { inner_->disarm(); }
   Bell* bell() override { return inner_->bell(); }
   DeviceReads* device_reads() override { return inner_->device_reads(); }
+  bool only_packets() const override { return true; }
   Time next_arrival() const override;
   void abandon() override;
 

@@ -16,6 +16,7 @@ namespace urma::drivers::paths {
 // path. Only the thread that runs the engine calls it, except for `make` and the destructor.
 class PathsPort final : public PacketPort, public PathPorts {
  public:
+  bool only_packets() const override { return true; }
   // `ports`: 2 to `most_paths` ports for which `objection` was empty. Errors: no_resources.
   static Result<std::unique_ptr<PacketPort>> make(std::vector<std::unique_ptr<PacketPort>> ports,
                                                   Balance balance, const SettingList& options);

@@ -34,6 +34,7 @@ class PcapPort final : public PacketPort, public Ways {
   void disarm() override { inner_->disarm(); }
   Bell* bell() override { return inner_->bell(); }
   DeviceReads* device_reads() override { return inner_->device_reads(); }
+  bool only_packets() const override { return true; }
   Ways* ways() override { return ways_ != nullptr ? this : nullptr; }
   Time next_arrival() const override { return std::min(inner_->next_arrival(), file_->due()); }
   VirtualClock* clock() override { return inner_->clock(); }

@@ -33,6 +33,7 @@ class ClockedPort final : public PacketPort, public Ways {
   std::span<const int> descriptors() const override { return {}; }
   SegmentMemory* memory() override { return inner_->memory(); }
   DeviceReads* device_reads() override { return inner_->device_reads(); }
+  bool only_packets() const override { return true; }
   Ways* ways() override { return ways_ != nullptr ? this : nullptr; }
   Time next_arrival() const override { return dead_ ? never : inner_->next_arrival(); }
   VirtualClock* clock() override { return network_.get(); }

@@ -50,6 +50,7 @@ class Port final : public PacketPort {
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override;
   std::span<const int> descriptors() const override { return {}; }
+  bool only_packets() const override { return true; }
   DeviceReads* device_reads() override { return ends_ ? &open_memory_ : nullptr; }
   RemoteAccess* remote_access() override { return ends_ ? &*ends_ : nullptr; }
   VirtualClock* clock() override { return network_.get(); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jetty/initiator/carried_slices.h"
 
+#include <algorithm>
+
 namespace urma::jetty {
 
 CarriedSlices::CarriedSlices(uint32_t capacity, const InitiatorCommon& common, Flows& flows,
@@ -13,15 +15,19 @@ CarriedSlices::CarriedSlices(uint32_t capacity, const InitiatorCommon& common, F
 
 // Works with an order are numbered for their target, which must see them arrive.
 CarriedSlices::Begun CarriedSlices::begin_at_device(Flow& flow, Jetty& jetty, uint16_t lease,
-                                                    uint32_t bytes, Time now) {
+                                                    Time now) {
   const Jfs& jfs = jetty.queues->jfs();
   const Berth& berth = jfs.berth(lease);
   const bool read = berth.operation == Operation::read;
   if ((!read && berth.operation != Operation::write) || berth.order != Order::none) {
     return Begun::none;
   }
+  const uint32_t bytes =
+      std::min(berth.bytes - jetty.works[lease].cut_bytes, carrier_->most_bytes());
   if (bytes == 0 || berth.bytes < carrier_->least_bytes()) return Begun::none;
-  if (jetty.works[lease].by_packets) return Begun::none;
+  if (jetty.works[lease].by_packets || berth.staged != carrier_->of_accelerators()) {
+    return Begun::none;
+  }
   Carried* const slice = slices_.create();
   if (slice == nullptr) return Begun::none;
   WorkState& work = jetty.works[lease];

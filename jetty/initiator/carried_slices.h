@@ -20,10 +20,10 @@ class CarriedSlices {
   void set_carrier(Carrier* carrier) { carrier_ = carrier; }
 
   using Begun = Carrier::Begun;
-  // Hands the next `bytes` bytes of a work to the device as a slice. If the answer is `full`, the
-  // flow is activated when another slice has ended, and the caller tries again.
-  Begun begin(Flow& flow, Jetty& jetty, uint16_t lease, uint32_t bytes, Time now) {
-    return carrier_ != nullptr ? begin_at_device(flow, jetty, lease, bytes, now) : Begun::none;
+  // Hands the next bytes of a work to the device as a slice. If the answer is `full`, the flow is
+  // activated when another slice has ended, and the caller tries again.
+  Begun begin(Flow& flow, Jetty& jetty, uint16_t lease, Time now) {
+    return carrier_ != nullptr ? begin_at_device(flow, jetty, lease, now) : Begun::none;
   }
 
   // The device accesses no memory for this slice any longer. `done`: all of it was carried.
@@ -57,7 +57,7 @@ class CarriedSlices {
     bool given_up = false;  // its work does not begin again, because the peer is lost
   };
 
-  Begun begin_at_device(Flow& flow, Jetty& jetty, uint16_t lease, uint32_t bytes, Time now);
+  Begun begin_at_device(Flow& flow, Jetty& jetty, uint16_t lease, Time now);
   void end(Carried& slice, Status status, bool answered, Time now);
   void make_room(PeerId peer);
   template <class Function>

@@ -4,6 +4,7 @@
 #include "jetty/initiator/counters.h"
 #include "jetty/jetty.h"
 #include "jetty/peers.h"
+#include "jetty/staging.h"
 #include "transport/channel.h"
 
 namespace urma::jetty {
@@ -15,6 +16,7 @@ struct InitiatorCommon {
   PeerStates& peers;
   transport::Channels& channels;
   InitiatorCounters& counters;
+  Staging& staging;
 };
 
 }  // namespace urma::jetty

@@ -65,8 +65,14 @@ uint32_t Copier::copy_data(const Berth& berth, std::span<const Piece> pieces, ui
     use.let_go();
     return 0;
   }
-  const bool past_caches = berth.bytes >= past_caches_from_;
-  if (berth.operation == Operation::read) {
+  const bool past_caches = berth.bytes >= past_caches_from_ && !berth.staged;
+  if (berth.staged) [[unlikely]] {
+    if (!copy_staged(berth, pieces, from, theirs)) {
+      // The packets cannot be made either, which ends the work.
+      use.let_go();
+      return 0;
+    }
+  } else if (berth.operation == Operation::read) {
     past_caches ? scatter_past_caches(pieces, from, theirs) : scatter(pieces, from, theirs);
   } else {
     past_caches ? copy_out_past_caches(pieces, from, theirs) : copy_out(pieces, from, theirs);
@@ -77,6 +83,15 @@ uint32_t Copier::copy_data(const Berth& berth, std::span<const Piece> pieces, ui
   counters_.copied_past_caches += past_caches;
   count(bytes);
   return bytes;
+}
+
+// Copies between an accelerator's memory and the mapped memory.
+bool Copier::copy_staged(const Berth& berth, std::span<const Piece> pieces, uint32_t from,
+                         std::span<std::byte> theirs) {
+  if (berth.operation != Operation::read) return staging_.copy_out(pieces, from, theirs);
+  const uint64_t owner = staging_.next_owner();
+  const bool begun = staging_.scatter(pieces, from, theirs, owner);
+  return staging_.finish(owner) && begun;
 }
 
 // Executes an atomic, if its segment leaves atomics to processors.

@@ -6,6 +6,7 @@
 
 #include "jetty/flow.h"
 #include "jetty/initiator/counters.h"
+#include "jetty/staging.h"
 #include "transport/channel.h"
 
 namespace urma::jetty {
@@ -15,7 +16,7 @@ namespace urma::jetty {
 // The Initiator owns it.
 class Copier {
  public:
-  explicit Copier(InitiatorCounters& counters) : counters_(counters) {}
+  Copier(InitiatorCounters& counters, Staging& staging) : counters_(counters), staging_(staging) {}
 
   // Returns whether data of this work may be copied, and is not sent beside its notification.
   static bool copies(const Berth& berth) {
@@ -42,6 +43,8 @@ class Copier {
 
   uint32_t copy_mapped(Flow& flow, Jfs& jfs, uint16_t lease, uint32_t from,
                        transport::Channel& channel);
+  [[gnu::cold]] bool copy_staged(const Berth& berth, std::span<const Piece> pieces, uint32_t from,
+                                 std::span<std::byte> theirs);
   uint32_t copy_data(const Berth& berth, std::span<const Piece> pieces, uint32_t from, Use& use,
                      uint32_t bytes);
   uint32_t operate(Jfs& jfs, uint16_t lease, Use& use);
@@ -51,6 +54,7 @@ class Copier {
   }
 
   InitiatorCounters& counters_;
+  Staging& staging_;
   uint64_t past_caches_from_ = UINT64_MAX;
 };
 

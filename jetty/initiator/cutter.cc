@@ -27,7 +27,8 @@ Cutter::Cutter(const InitiatorCommon& common, const Uses& uses)
       events_(uses.events),
       copier_(uses.copier),
       lights_(uses.lights),
-      carried_(uses.carried) {}
+      carried_(uses.carried),
+      staging_(common.staging) {}
 
 bool Cutter::cut(uint32_t budget, Time now) {
   bool any = false;
@@ -79,8 +80,7 @@ Cutter::Cut Cutter::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState&
       done ? done.copied_bytes : copier_.copy(flow, jfs, lease, work.cut_bytes, *peer.channel);
   if (note_copied(jetty, lease, copied, now)) return Cut::done;
   if (!done.sent) {
-    const uint32_t bytes = std::min(jfs.berth(lease).bytes - work.cut_bytes, slice_bytes);
-    switch (carried_.begin(flow, jetty, lease, bytes, now)) {
+    switch (carried_.begin(flow, jetty, lease, now)) {
       case CarriedSlices::Begun::none:
         break;
       case CarriedSlices::Begun::full:
@@ -226,6 +226,8 @@ bool Cutter::write_at_once(const Flow& flow, const Jetty& jetty, uint16_t lease,
   const Berth& berth = queues.jfs().berth(lease);
   const uint32_t bytes = berth.bytes - from;
   const uint32_t packet_bytes = peer.facts.packet_bytes;
+  if (berth.staged && berth.operation != Operation::read) [[unlikely]]
+    return false;
   const bool plain = berth.order == Order::none && flow.sequence != Sequence::kept;
   if (berth.operation == Operation::send && plain) {
     if (bytes > std::min(transport::most_at_once, packet_bytes) || slices_.full() ||
@@ -307,12 +309,15 @@ void Cutter::write(std::span<transport::PacketSlot> packets) {
                    .rc_id = flow.rc_id,
                    .packet_bytes = packet_bytes,
                    .index = packets.front().index};
+  if (!stage(next)) return give_up(*slice, packets);
   write_packet(next, *packets.front().frame);
   // Only slices of several packets have a packet with a higher index: writes and sends, no atomics.
   const TxFrame* before = packets.front().frame;
-  for (const transport::PacketSlot& packet : packets.subspan(1)) {
+  for (size_t i = 1; i < packets.size(); ++i) {
+    const transport::PacketSlot& packet = packets[i];
     const bool follows = packet.index > next.index;
     next.index = packet.index;
+    if (!stage(next)) return give_up(*slice, packets.subspan(i));
     follows ? write_further_packet(next, *before, *packet.frame)
             : write_packet(next, *packet.frame);
     before = packet.frame;
@@ -320,6 +325,24 @@ void Cutter::write(std::span<transport::PacketSlot> packets) {
   const bool read = berth.operation == Operation::read;
   if (read || next.index + 1u == transport::packets_of(slice->bytes, packet_bytes))
     offers_.leave(*slice);
+}
+
+// Copies the packet's data, if that lies in memory of an accelerator. Returns false if it cannot be
+// copied.
+inline bool Cutter::stage(SlicePacket& packet) {
+  const uint32_t bytes = packet.berth.staged ? payload_of(packet) : 0;
+  if (bytes == 0) [[likely]]
+    return true;
+  const uint32_t at = packet.index * packet.packet_bytes;
+  const uint32_t rest = packet.berth.bytes - packet.offset - at - bytes;
+  packet.staged = staging_.copy(packet.pieces, packet.offset + at, bytes, rest);
+  return packet.staged != nullptr;
+}
+
+// The data of these packets cannot be copied.
+void Cutter::give_up(Slice& slice, std::span<transport::PacketSlot> packets) {
+  withdraw(slice, packets);
+  works_.cannot_access(flows_.jetty_of(flows_.at(slice.flow)), slice.berth);
 }
 
 // Writes filler instead of the packets of a slice that was cancelled.

@@ -53,6 +53,8 @@ class Cutter {
  private:
   enum class Cut : uint8_t { done, blocked, no_memory };
 
+  bool stage(SlicePacket& packet);
+  [[gnu::cold]] void give_up(Slice& slice, std::span<transport::PacketSlot> packets);
   void withdraw(Slice& slice, std::span<transport::PacketSlot> packets);
   Flow* flow_ahead(const Jetty& jetty);
   Cut cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, const DoneAhead& done,
@@ -77,6 +79,7 @@ class Cutter {
   Copier& copier_;
   LightWorks& lights_;
   CarriedSlices& carried_;
+  Staging& staging_;
 };
 
 }  // namespace urma::jetty

@@ -8,7 +8,10 @@
 namespace urma::jetty {
 
 DatagramWorks::DatagramWorks(const InitiatorCommon& common, OpenWorks& works)
-    : channels_(common.channels), counters_(common.counters), works_(works) {}
+    : channels_(common.channels),
+      counters_(common.counters),
+      works_(works),
+      staging_(common.staging) {}
 
 uint32_t DatagramWorks::take(Jetty& jetty, uint32_t budget, Time now) {
   const Leases& berths = jetty.queues->jfs();
@@ -46,15 +49,23 @@ std::optional<Status> DatagramWorks::send(const Jetty& jetty, uint16_t lease) {
   if (berth.verdict != Status::ok) return berth.verdict;
   transport::Channel* const way = channels_.unreliable(berth.peer);
   if (way == nullptr) return Status::peer_restarted;
-  const SlicePacket packet{.berth = berth,
-                           .notify = queues.jfs().notify(lease),
-                           .pieces = queues.jfs().pieces(lease),
-                           .tassn = Tassn::first(0),  // not used: it is not answered
-                           .bytes = berth.bytes,
-                           .last = true,
-                           .rc_id = number(jetty.id),
-                           .packet_bytes = way->facts().packet_bytes};
-  if (!write_straight(packet, *way)) return std::nullopt;
+  Piece copied{nullptr, berth.bytes};
+  if (berth.staged) [[unlikely]] {
+    copied.data = staging_.copy(queues.jfs().pieces(lease), 0, berth.bytes, 0);
+    if (copied.data == nullptr) return Status::bad_work;
+  }
+  const SlicePacket packet{
+      .berth = berth,
+      .notify = queues.jfs().notify(lease),
+      .pieces = berth.staged ? std::span<const Piece>(&copied, 1) : queues.jfs().pieces(lease),
+      .tassn = Tassn::first(0),  // not used: it is not answered
+      .bytes = berth.bytes,
+      .last = true,
+      .rc_id = number(jetty.id),
+      .packet_bytes = way->facts().packet_bytes};
+  const bool sent = write_straight(packet, *way);
+  if (berth.staged) staging_.give_back_last();
+  if (!sent) return std::nullopt;
   return Status::ok;
 }
 

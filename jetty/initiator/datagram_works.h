@@ -30,6 +30,7 @@ class DatagramWorks {
   transport::Channels& channels_;
   InitiatorCounters& counters_;
   OpenWorks& works_;
+  Staging& staging_;
 };
 
 }  // namespace urma::jetty

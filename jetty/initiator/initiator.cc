@@ -17,9 +17,9 @@ constexpr uint32_t most_carried = 1024;
 }  // namespace
 
 Initiator::Initiator(const Limits& limits, Jetties& jetties, PeerStates& peers,
-                     transport::Channels& channels, uint64_t seed)
+                     transport::Channels& channels, Staging& staging, uint64_t seed)
     : jetties_(jetties),
-      common_{jetties, peers, channels, counters_},
+      common_{jetties, peers, channels, counters_, staging},
       flows_(limits.flows, common_),
       order_(limits.jetties, common_, flows_),
       works_(limits.jetties, common_, flows_, order_),

@@ -24,7 +24,7 @@ class Initiator {
     uint32_t slices;
   };
   Initiator(const Limits& limits, Jetties& jetties, PeerStates& peers,
-            transport::Channels& channels, uint64_t seed);
+            transport::Channels& channels, Staging& staging, uint64_t seed);
   // The parts refer to one another.
   Initiator(const Initiator&) = delete;
   Initiator& operator=(const Initiator&) = delete;
@@ -114,7 +114,7 @@ class Initiator {
   SliceEvents events_;
   LightWorks lights_{common_, flows_, slices_, offers_, works_};
   CarriedSlices carried_;
-  Copier copier_{counters_};
+  Copier copier_{counters_, common_.staging};
   CopiedWorks copied_{common_, flows_, works_, copier_};
   Cutter cutter_{common_, {parts_, events_, copier_, lights_, carried_}};
   Responses responses_{common_, parts_, events_, lights_};

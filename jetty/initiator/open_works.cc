@@ -53,6 +53,13 @@ void OpenWorks::give_up_rest(Jetty& jetty, uint16_t lease, Status status, Time n
   if (work.open_slices == 0) finish(jetty, lease, work.status, false, now);
 }
 
+void OpenWorks::cannot_access(Jetty& jetty, uint16_t lease) {
+  WorkState& work = jetty.works[lease];
+  work.inaccessible = true;
+  work.status = combine(work.status, Status::bad_work);
+  look_no_later(jetty, Time{});
+}
+
 void OpenWorks::slice_ended(Jetty& jetty, uint16_t lease, Status status, bool answered, Time now) {
   WorkState& work = jetty.works[lease];
   --work.open_slices;

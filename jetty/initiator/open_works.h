@@ -36,6 +36,9 @@ class OpenWorks {
   void slice_ended(Jetty& jetty, uint16_t lease, Status status, bool answered, Time now);
   // Cancels the part of a work that is not cut. The work ends when its open slices have ended.
   [[gnu::cold]] void give_up_rest(Jetty& jetty, uint16_t lease, Status status, Time now);
+  // The local memory of the work cannot be copied: it is cancelled when its Jetty's works are next
+  // looked at, which is due now.
+  [[gnu::cold]] void cannot_access(Jetty& jetty, uint16_t lease);
   // Ends the work.
   void finish(Jetty& jetty, uint16_t lease, Status status, bool answered, Time now);
   // Completes a successful work that was never added: no completion has to be withheld for it, and

@@ -37,7 +37,8 @@ Responses::Responses(const InitiatorCommon& common, const SliceEvents::Uses& use
       order_(uses.order),
       works_(uses.works),
       events_(events),
-      lights_(lights) {}
+      lights_(lights),
+      staging_(common.staging) {}
 
 void Responses::handle(PeerId peer, const ParsedResponse& response, Time now) {
   Flow* const flow = flows_.find(peer, response.headers.base.rc_id);
@@ -172,12 +173,28 @@ void Responses::handle_read(Flow& flow, const ParsedResponse& response, Time now
   }
   // Once cancelled, a read places no more data.
   if (slice->state != SliceState::sending && slice->state != SliceState::delivered) return;
-  scatter(jetty.queues->jfs().pieces(slice->berth), static_cast<uint32_t>(slice->offset + offset),
-          response.data);
+  const std::span<const Piece> pieces = jetty.queues->jfs().pieces(slice->berth);
+  const auto at = static_cast<uint32_t>(slice->offset + offset);
   slice->placed += static_cast<uint32_t>(response.data.size());
+  if (!berth.staged) [[likely]] {
+    scatter(pieces, at, response.data);
+  } else if (!place_staged(*slice, pieces, at, response.data)) {
+    return works_.cannot_access(jetty, slice->berth);
+  }
   jetty.works[slice->berth].progress = now;
   order_.note_sequence(*slice, true);
   if (slice->placed == slice->bytes) events_.answered(*slice, Status::ok, now);
+}
+
+// Stores data in memory of an accelerator. Returns false if that is not possible, or has failed for
+// an earlier packet of the work.
+bool Responses::place_staged(Slice& slice, std::span<const Piece> pieces, uint32_t at,
+                             std::span<const std::byte> data) {
+  const Flow& flow = flows_.at(slice.flow);
+  if (flows_.jetty_of(flow).works[slice.berth].inaccessible) return false;
+  if (slice.copies == 0) slice.copies = staging_.next_owner();
+  return staging_.scatter(pieces, at, data, slice.copies) &&
+         (slice.placed < slice.bytes || staging_.finish(slice.copies));
 }
 
 void Responses::handle_atomic(Flow& flow, const ParsedResponse& response, Time now) {

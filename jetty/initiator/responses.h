@@ -25,6 +25,8 @@ class Responses {
   // that waited for it, and returns null.
   Slice* find_answered(Flow& flow, const ParsedResponse& response);
   void handle_read(Flow& flow, const ParsedResponse& response, Time now);
+  [[gnu::cold]] bool place_staged(Slice& slice, std::span<const Piece> pieces, uint32_t at,
+                                  std::span<const std::byte> data);
   void handle_atomic(Flow& flow, const ParsedResponse& response, Time now);
 
   PeerStates& peers_;
@@ -36,6 +38,7 @@ class Responses {
   OpenWorks& works_;
   SliceEvents& events_;
   LightWorks& lights_;
+  Staging& staging_;
 };
 
 }  // namespace urma::jetty

@@ -139,6 +139,7 @@ void Withdrawals::check_deadline(Jetty& jetty, Time now) {
     WorkState& work = jetty.works[i];
     // The time of a work that waits for earlier ones starts when the work begins.
     if (work.held) continue;
+    if (work.inaccessible && OpenWorks::cancel(work, now)) changed = true;
     if (!work.cancelled) {
       Flow& flow = flows_.at(work.flow);
       if (flow.checked == checks_) continue;

@@ -23,8 +23,8 @@ constexpr uint32_t between_tries = 1024;
 }  // namespace
 
 Answers::Answers(uint32_t capacity, PeerStates& peers, const memseg::SegmentTable& segments,
-                 EventSink& events)
-    : peers_(peers), segments_(segments), events_(events), records_(capacity) {
+                 Staging& staging, EventSink& events)
+    : peers_(peers), segments_(segments), staging_(staging), events_(events), records_(capacity) {
   latest_.fill(none);
 }
 
@@ -175,8 +175,8 @@ Answers::Packet Answers::packet(const Record& record, uint16_t index) {
   }
   const std::byte* data = from.at;
   if (from.guarded) [[unlikely]] {
-    data = guarded_.copy(segments_.guard(), from.at, bytes);
-    out.guarded = data != nullptr;
+    data = staging_.copy(from.at, bytes, read.bytes - offset - bytes);
+    out.staged = data != nullptr;
     if (data == nullptr) report_missing(read.peer, read.token_id);
   }
   out.headers.base = {.opcode = static_cast<uint8_t>(TaOpcode::read_response),
@@ -231,7 +231,7 @@ bool Answers::send_at_once(Record& record) {
     channel.end();
     destroy(record);
   }
-  if (out.guarded) guarded_.give_back_last();
+  if (out.staged) staging_.give_back_last();
   return to != nullptr;
 }
 

@@ -6,7 +6,7 @@
 #include "base/slab.h"
 #include "jetty/event_sink.h"
 #include "jetty/peers.h"
-#include "jetty/target/guarded_reads.h"
+#include "jetty/staging.h"
 #include "memseg/segment_table.h"
 #include "transport/upper.h"
 #include "wire/ta_chain.h"
@@ -21,7 +21,7 @@ namespace urma::jetty {
 class Answers {
  public:
   Answers(uint32_t capacity, PeerStates& peers, const memseg::SegmentTable& segments,
-          EventSink& events);
+          Staging& staging, EventSink& events);
 
   // Returns how many more answers can be stored.
   uint32_t room() const { return records_.capacity() - records_.size(); }
@@ -63,9 +63,6 @@ class Answers {
   // Returns when the next call of `flush` is needed if nothing else happens.
   Time next_deadline() const;
 
-  // Returns the copies of guarded memory. The caller reports to it to which fill new packets
-  // belong, and up to which fill the driver has settled all frames.
-  GuardedReads& guarded() { return guarded_; }
   // Raises the event that a peer accessed memory of a guarded segment which is not mapped.
   void report_missing(PeerId peer, TokenId segment);
 
@@ -101,7 +98,7 @@ class Answers {
   struct Packet {
     TaResponse headers;
     Piece data;
-    bool guarded = false;  // the data is a copy in `guarded_`
+    bool staged = false;  // the data is a copy in `staging_`
     uint32_t fetched_bytes = 0;
     uint64_t fetched = 0;
 
@@ -124,8 +121,8 @@ class Answers {
 
   PeerStates& peers_;
   const memseg::SegmentTable& segments_;
+  Staging& staging_;
   EventSink& events_;
-  GuardedReads guarded_;
   Slab<Record> records_;
   List ready_;
   List held_;

@@ -46,7 +46,7 @@ struct Assembly {
   Order order = Order::none;
   Kept kept{};                      // its packets, if parked
   uint32_t next_parked = none;      // the next parked slice of the same queue
-  bool missing = false;             // guarded memory was not mapped
+  bool missing = false;             // guarded memory was not accessible
   bool complained = false;          // it was refused, and the event has been raised
   bool permit = false;              // holds one of the receiver's permits for immediates
   uint16_t receive = Queues::none;  // the receive slot that it fills
@@ -55,6 +55,7 @@ struct Assembly {
   uint32_t packets = 0;             // packets that have arrived
   uint32_t needed = 0;              // packets that it has; 0 until known
   uint32_t bytes = 0;      // of the message, known with its last packet; or of the atomic's word
+  uint64_t copies = 0;     // to memory of an accelerator, or guarded: their number; 0: none
   uint64_t immediate = 0;  // or the value that an atomic fetched
   uint32_t message_length = 0;  // write with immediate: of the whole work
   WriteWords expected{};        // headers of the packet that follows the last one, if it is a write

@@ -54,15 +54,19 @@ Datagrams::Outcome Datagrams::deliver_slowly(const transport::Received& packet,
                     .bytes = static_cast<uint32_t>(data.size())};
   executor_.begin(assembly, request.headers);
   if (assembly.verdict == Verdict::run) executor_.place(assembly, request);
+  // If the message was too long, the application gets a completion that reports it.
+  if (assembly.verdict == Verdict::run || assembly.verdict == Verdict::too_long) {
+    executor_.finish(assembly, request.headers);
+  }
   switch (assembly.verdict) {
     case Verdict::run:
-      executor_.finish(assembly, request.headers);
       return Outcome::delivered;
-    case Verdict::too_long:
-      // The application gets a completion that reports that the message was too long.
-      executor_.finish(assembly, request.headers);
-      break;
     case Verdict::refuse:
+      if (assembly.missing) {
+        assembly.give_back();
+        break;
+      }
+      [[fallthrough]];
     case Verdict::no_receives:
       if (const auto until = refusals_.note(packet.peer, request.headers, *request.info, now)) {
         ignore(packet.peer, *until);

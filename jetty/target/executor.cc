@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/accelerator_memory.h"
 #include "base/copy.h"
 #include "jetty/atomics.h"
 #include "jetty/slicer.h"
@@ -48,6 +49,12 @@ void Executor::place(Assembly& assembly, const ParsedRequest& packet) {
 }
 
 bool Executor::finish(Assembly& assembly, const TaRequest& request) {
+  const bool staged = assembly.copies != 0 && assembly.verdict == Verdict::run;
+  if (staged && !staging_.finish(assembly.copies)) [[unlikely]] {
+    assembly.verdict = Verdict::refuse;
+    assembly.missing = true;
+    return false;
+  }
   switch (assembly.info->opcode) {
     case TaOpcode::send:
     case TaOpcode::send_immediate:
@@ -82,7 +89,7 @@ bool Executor::deliver(const Jetty& to, Jetty& receiver, const Message& message,
   if (jfr.waiting() == 0) return false;
   const uint16_t lease = jfr.next_posted();
   const ReceiveSlot& slot = jfr.slot(lease);
-  if (slot.piece_count > 1 || message.bytes > slot.bytes) return false;
+  if (slot.piece_count > 1 || message.bytes > slot.bytes || slot.staged) return false;
   jfr.take_posted();
   copy_bytes(const_cast<std::byte*>(slot.piece.data), data, message.bytes);
   complete(to, receiver, message, slot.tag, lease);
@@ -222,7 +229,7 @@ void Executor::place_memory(Assembly& assembly, const ParsedRequest& packet) {
                        request.memory.address, packet.data.size(), Rights::write);
   if (to.at == nullptr || !shows_token(request)) {
     assembly.verdict = Verdict::refuse;
-  } else if (!put(to, packet.data)) {
+  } else if (!put(assembly, to, packet.data)) {
     assembly.verdict = Verdict::refuse;
     assembly.missing = true;
   }
@@ -264,10 +271,17 @@ void Executor::run_atomic(Assembly& assembly, const ParsedRequest& packet) {
               word.at);
 }
 
-// Returns false if the memory is guarded and not mapped.
-bool Executor::put(const memseg::SegmentTable::Access& to, std::span<const std::byte> data) const {
+// Returns the number of the copies to an accelerator that are begun for this slice.
+uint64_t Executor::owner(Assembly& assembly) {
+  if (assembly.copies == 0) assembly.copies = staging_.next_owner();
+  return assembly.copies;
+}
+
+// Returns false if the memory is guarded and not accessible.
+bool Executor::put(Assembly& assembly, const memseg::SegmentTable::Access& to,
+                   std::span<const std::byte> data) {
   if (to.guarded) [[unlikely]] {
-    return segments_.guard().copy(to.at, data.data(), data.size());
+    return segments_.guard().copy(to.at, data.data(), data.size(), owner(assembly));
   }
   std::memcpy(to.at, data.data(), data.size());
   return true;
@@ -280,7 +294,16 @@ void Executor::place_message(Assembly& assembly, const ParsedRequest& packet) {
     assembly.verdict = Verdict::too_long;
     return;
   }
-  scatter(queues.jfr().pieces(assembly.receive), static_cast<uint32_t>(offset), packet.data);
+  const std::span<const Piece> pieces = queues.jfr().pieces(assembly.receive);
+  if (queues.jfr().slot(assembly.receive).staged) [[unlikely]] {
+    if (staging_.scatter(pieces, static_cast<uint32_t>(offset), packet.data, owner(assembly))) {
+      return;
+    }
+    assembly.verdict = Verdict::refuse;
+    assembly.missing = true;
+    return;
+  }
+  scatter(pieces, static_cast<uint32_t>(offset), packet.data);
 }
 
 bool Executor::readable(const TaRequest& request) const {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "jetty/jetty.h"
+#include "jetty/staging.h"
 #include "jetty/target/addressees.h"
 #include "jetty/target/assembly.h"
 #include "memseg/segment_table.h"
@@ -17,8 +18,9 @@ namespace urma::jetty {
 // calls it.
 class Executor {
  public:
-  Executor(memseg::SegmentTable& segments, Jetties& jetties, Addressees& addressees)
-      : segments_(segments), jetties_(jetties), addressees_(addressees) {}
+  Executor(memseg::SegmentTable& segments, Jetties& jetties, Addressees& addressees,
+           Staging& staging)
+      : segments_(segments), jetties_(jetties), addressees_(addressees), staging_(staging) {}
 
   // A message that has one packet, as its application will see it.
   struct Message {
@@ -48,7 +50,7 @@ class Executor {
   bool place_next(const WriteWords& headers, std::span<const std::byte> data);
   // All packets have been placed; `request` is the last one to arrive. Notifies the application if
   // the opcode requires it, and returns whether it did. If a notification is not allowed any more,
-  // the verdict changes.
+  // or data did not reach the memory of an accelerator, the verdict changes.
   bool finish(Assembly& assembly, const TaRequest& request);
 
   // Returns whether a read is allowed. Not for zero bytes.
@@ -87,7 +89,9 @@ class Executor {
   void complete(const Jetty& to, Jetty& receiver, const Message& message, uint64_t tag,
                 uint16_t lease);
   bool shows_token(const TaRequest& request) const;
-  bool put(const memseg::SegmentTable::Access& to, std::span<const std::byte> data) const;
+  uint64_t owner(Assembly& assembly);
+  bool put(Assembly& assembly, const memseg::SegmentTable::Access& to,
+           std::span<const std::byte> data);
   Jetty* receiver(Assembly& assembly, const Addressees::Found& target);
   void complete_receive(Assembly& assembly, const Completion& completion);
   std::byte* notified(const Ntfetah& notify) const;
@@ -98,6 +102,7 @@ class Executor {
   memseg::SegmentTable& segments_;
   Jetties& jetties_;
   Addressees& addressees_;
+  Staging& staging_;
 };
 
 }  // namespace urma::jetty

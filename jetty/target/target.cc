@@ -38,12 +38,13 @@ constexpr uint8_t not_ready_timer = 4;
 }  // namespace
 
 Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments,
-               Jetties& jetties, Groups& groups, transport::Channels& channels, EventSink& events)
+               Jetties& jetties, Groups& groups, transport::Channels& channels, Staging& staging,
+               EventSink& events)
     : reads_(limits.reads),
       peers_(peers),
       addressees_(jetties, groups),
-      executor_(segments, jetties, addressees_),
-      answers_(limits.answers + limits.parked, peers, segments, events),
+      executor_(segments, jetties, addressees_, staging),
+      answers_(limits.answers + limits.parked, peers, segments, staging, events),
       records_(limits.records, limits.share, peers),
       fetched_(records_.capacity()),
       assemblies_(limits.assemblies, peers),

@@ -46,7 +46,7 @@ class Target {
     uint32_t parked;     // packets of slices that wait for their turn
   };
   Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments, Jetties& jetties,
-         Groups& groups, transport::Channels& channels, EventSink& events);
+         Groups& groups, transport::Channels& channels, Staging& staging, EventSink& events);
 
   // Returns whether there is room for this packet.
   bool admits(const transport::Received& packet);

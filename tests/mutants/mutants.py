@@ -26,7 +26,7 @@ CORES = len(os.sched_getaffinity(0))
 TARGETS = ["packet_scripts", "loss_tests", "memory_tests", "gate_tests", "order_tests",
            "settle_tests", "carried_tests", "control_tests", "fabric_tests", "forged_hints",
            "number_tests", "engines_tests", "lane_tests", "light_works_tests", "ring_tests",
-           "target_tests", "swarm"]
+           "target_tests", "accelerator_tests", "swarm"]
 DPDK, VERBS = "drivers/dpdk/", "drivers/verbs/"  # Tested where their kits are installed.
 # Only this program uses the verbs driver.
 VERBS_TARGETS = ["verbs_tests"]

@@ -41,8 +41,8 @@ enum class EventKind : uint8_t {
   // The peer has sent more wrong tokens than a mistake explains. Its requests are dropped without
   // an answer, for 100 ms to 10 s.
   guessing,
-  // A peer used memory of a guarded segment (Event::segment) that is not mapped, or not writable:
-  // the access was refused.
+  // A peer used memory of a guarded segment (Event::segment) that is not mapped, or not writable,
+  // or memory of a GPU that cannot be copied: the access was refused.
   memory_missing,
   // `count` events were dropped because the buffer was full. Call Device::events more often.
   missed,

@@ -40,7 +40,8 @@ constexpr StatusInfo catalogue[] = {
       "Its target is a segment or Jetty that the import did not find (only the other one was "
       "published).",
       "It has an immediate but no target Jetty, is an atomic that is not aligned, has null memory, "
-      "or a field with a value that its enumeration does not have."},
+      "memory of a GPU that was freed, or a field with a value that its enumeration does not "
+      "have."},
      "Keep to these limits, which are constants in urma/core/work.h, and use only what the import "
      "returned."},
     {Status::remote_access,

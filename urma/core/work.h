@@ -131,8 +131,8 @@ struct [[nodiscard]] Work {
   // immediate; ignored if the target is not a group.
   Work& hint(uint8_t value) { return group_hint = value, *this; }
   // Inline data (UB): `post` copies the bytes, so the buffer belongs to the application again when
-  // it returns. For writes and sends of up to JettyOptions::inline_bytes; other works complete as
-  // `bad_work`.
+  // it returns. For writes and sends of up to JettyOptions::inline_bytes, from memory that
+  // processors can access; other works complete as `bad_work`.
   Work& inline_data() { return copied = true, *this; }
   // The work is executed at its target after all earlier relaxed and strong works of its Jetty (UB:
   // SO), those to other peers included. It does not wait for works that ended as `unknown`.

@@ -36,8 +36,8 @@ struct Pages {
 
 TEST_CASE("mapped memory is copied, for any size") {
   GuardedCopy guard;
-  REQUIRE(guard.open());
-  REQUIRE(guard.open());
+  REQUIRE(guard.open({}));
+  REQUIRE(guard.open({}));
   for (const size_t bytes : {size_t{1}, size_t{8}, page - 1, page, page + 1, size_t{200'000}}) {
     std::vector<std::byte> from(bytes);
     for (size_t i = 0; i < bytes; ++i) from[i] = static_cast<std::byte>(i * 13 + bytes);
@@ -50,7 +50,7 @@ TEST_CASE("mapped memory is copied, for any size") {
 
 TEST_CASE("unmapped memory on either side is not a fault, and leaves nothing for the next copy") {
   GuardedCopy guard;
-  REQUIRE(guard.open());
+  REQUIRE(guard.open({}));
   const std::vector<std::byte> ones(6 * page, std::byte{1});
   for (const bool from : {true, false}) {
     for (const size_t gone : {0, 1, 5}) {
@@ -73,7 +73,7 @@ TEST_CASE("unmapped memory on either side is not a fault, and leaves nothing for
 
 TEST_CASE("read-only memory can be copied from, but not to") {
   GuardedCopy guard;
-  REQUIRE(guard.open());
+  REQUIRE(guard.open({}));
   Pages pages(2);
   pages.at[page] = std::byte{5};
   pages.protect(1, PROT_READ);
@@ -87,7 +87,7 @@ TEST_CASE("read-only memory can be copied from, but not to") {
 
 TEST_CASE("copying behind the end of a truncated file fails") {
   GuardedCopy guard;
-  REQUIRE(guard.open());
+  REQUIRE(guard.open({}));
   const int file = memfd_create("cut", MFD_CLOEXEC);
   REQUIRE(ftruncate(file, 2 * page) == 0);
   const Pages pages(2, MAP_SHARED, file);

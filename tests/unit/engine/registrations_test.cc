@@ -104,7 +104,7 @@ struct Owner {
   RecordedReads reads;
   Fills fills;
   LoneTransactions lone;
-  Registrations registrations{lone.segments, {&memory, &reads}, lone.transactions, fills};
+  Registrations registrations{lone.segments, {&memory, &reads}, lone.transactions, fills, nullptr};
 };
 
 TEST_CASE(

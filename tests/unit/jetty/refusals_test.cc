@@ -68,7 +68,8 @@ struct Guarded {
   jetty::Jetties jetties{1};
   jetty::Groups groups;
   jetty::Addressees addressees{jetties, groups};
-  jetty::Executor executor{segments, jetties, addressees};
+  jetty::Staging staging{segments.guard()};
+  jetty::Executor executor{segments, jetties, addressees, staging};
   Addresses addresses;
   KeptEvents events;
   Refusals refusals{executor, addresses, events};

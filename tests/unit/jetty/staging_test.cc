@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jetty/target/guarded_reads.h"
+#include "jetty/staging.h"
 
 #include <sys/mman.h>
 
@@ -12,22 +12,21 @@
 namespace urma::test {
 namespace {
 
-using jetty::GuardedReads;
+using jetty::Staging;
 
 struct Reads {
   Reads() {
-    REQUIRE(guard.open());
-    REQUIRE(reads.prepare());
-    REQUIRE(reads.prepare());
+    REQUIRE(reads.prepare({}));
+    REQUIRE(reads.prepare({}));
   }
   const std::byte* copy(uint64_t value) {
     std::byte word[sizeof value];
     std::memcpy(word, &value, sizeof value);
-    return reads.copy(guard, word, sizeof word);
+    return reads.copy(word, sizeof word);
   }
 
   GuardedCopy guard;
-  GuardedReads reads;
+  Staging reads{guard};
 };
 
 uint64_t value_at(const std::byte* at) {
@@ -90,7 +89,7 @@ TEST_CASE("unmapped memory is not copied, and uses no buffer") {
   void* const gone = mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(gone != MAP_FAILED);
   for (int i = 0; i < 2000; ++i) {
-    REQUIRE(reads.reads.copy(reads.guard, static_cast<std::byte*>(gone), 8) == nullptr);
+    REQUIRE(reads.reads.copy(static_cast<std::byte*>(gone), 8) == nullptr);
   }
   CHECK(reads.copy(1) != nullptr);
   munmap(gone, page);
