@@ -116,7 +116,7 @@ bool Engine::progress_of_peers() {
 nixl_status_t Engine::registerMem(const nixlBlobDesc& memory, const nixl_mem_t& type,
                                   nixlBackendMD*& out) {
   return without_exceptions([&] {
-    if (type != DRAM_SEG) return NIXL_ERR_NOT_SUPPORTED;
+    if (!is_supported(type)) return NIXL_ERR_NOT_SUPPORTED;
     const std::span range(reinterpret_cast<std::byte*>(memory.addr), memory.len);
     SegmentOptions how = {.rights = Rights::read | Rights::write, .guarded = options_.guarded};
     Result<Segment> segment = open_->device.register_memory(range, how);
@@ -160,7 +160,7 @@ nixl_status_t Engine::loadLocalMD(nixlBackendMD* memory, nixlBackendMD*& out) {
 nixl_status_t Engine::loadRemoteMD(const nixlBlobDesc& memory, const nixl_mem_t& type,
                                    const std::string&, nixlBackendMD*& out) {
   return without_exceptions([&] {
-    if (type != DRAM_SEG) return NIXL_ERR_NOT_SUPPORTED;
+    if (!is_supported(type)) return NIXL_ERR_NOT_SUPPORTED;
     const Result<Descriptor> line = parse_descriptor(memory.metaInfo);
     if (!line) return complain(line.error());
     if (!line->segment) return NIXL_ERR_INVALID_PARAM;
@@ -264,7 +264,9 @@ nixl_status_t Engine::prepXfer(const nixl_xfer_op_t& operation, const nixl_meta_
                                const nixl_meta_dlist_t& remote, const std::string& agent,
                                nixlBackendReqH*& handle, const nixl_opt_b_args_t*) const {
   return without_exceptions([&] {
-    if (local.getType() != DRAM_SEG || remote.getType() != DRAM_SEG) return NIXL_ERR_NOT_SUPPORTED;
+    if (!is_supported(local.getType()) || !is_supported(remote.getType())) {
+      return NIXL_ERR_NOT_SUPPORTED;
+    }
     if (local.descCount() != remote.descCount()) return NIXL_ERR_INVALID_PARAM;
     std::vector<Piece> pieces;
     const auto count = static_cast<size_t>(local.descCount());

@@ -27,7 +27,7 @@ class Engine final : public nixlBackendEngine {
   bool supportsRemote() const override { return true; }
   bool supportsLocal() const override { return true; }
   bool supportsNotif() const override { return true; }
-  nixl_mem_list_t getSupportedMems() const override { return {DRAM_SEG}; }
+  nixl_mem_list_t getSupportedMems() const override { return {DRAM_SEG, VRAM_SEG}; }
 
   nixl_status_t registerMem(const nixlBlobDesc& memory, const nixl_mem_t& type,
                             nixlBackendMD*& out) override;

@@ -9,6 +9,9 @@
 
 namespace urma::nixl {
 
+// Memory of the host, or of a GPU.
+inline bool is_supported(nixl_mem_t type) { return type == DRAM_SEG || type == VRAM_SEG; }
+
 // Memory that this agent has registered. Peers reach it until this object is destroyed.
 struct OwnMemory final : nixlBackendMD {
   explicit OwnMemory(Segment registered) : nixlBackendMD(true), segment(std::move(registered)) {}

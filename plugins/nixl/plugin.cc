@@ -27,7 +27,7 @@ nixlBackendEngine* create(const nixlBackendInitParams* params) {
 
 void destroy(nixlBackendEngine* engine) { delete engine; }
 const char* plugin_version() { return URMA_VERSION; }
-nixl_mem_list_t memories() { return {DRAM_SEG}; }
+nixl_mem_list_t memories() { return {DRAM_SEG, VRAM_SEG}; }
 
 // A copy of this file stands in for the backend of its name: libplugin_UCX.so is "UCX", for
 // programs that name that backend in their code.

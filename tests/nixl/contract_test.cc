@@ -40,7 +40,7 @@ TEST_CASE("the plugin says what it is") {
   CHECK(plugin.api_version == NIXL_PLUGIN_API_VERSION);
   CHECK(std::string(plugin.get_plugin_name()) == "URMA");
   CHECK(!std::string(plugin.get_plugin_version()).empty());
-  CHECK(plugin.get_backend_mems() == nixl_mem_list_t{DRAM_SEG});
+  CHECK(plugin.get_backend_mems() == nixl_mem_list_t{DRAM_SEG, VRAM_SEG});
   const nixl_b_params_t options = plugin.get_backend_options();
   CHECK(options.at("depth") == "1024");
   CHECK(options.count("ucx_error_handling_mode") == 0);
