@@ -2,6 +2,7 @@
 #include "base/cuda.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <atomic>
 #include <mutex>
@@ -44,18 +45,36 @@ std::optional<Cuda> find_all(void* library) {
   return all ? std::optional(cuda) : std::nullopt;
 }
 
+// Returns how many libraries the process has loaded so far.
+uint64_t loads() {
+  uint64_t count = 0;
+  const auto take = [](dl_phdr_info* first, size_t, void* out) {
+    *static_cast<uint64_t*>(out) = first->dlpi_adds;
+    return 1;  // the same for all
+  };
+  dl_iterate_phdr(take, &count);
+  return count;
+}
+
 }  // namespace
 
 // The library stays loaded, because copies may run until the process ends.
 const Cuda* Cuda::loaded() {
   static std::atomic<const Cuda*> known = nullptr;
   if (const Cuda* const cuda = known.load(std::memory_order_acquire)) return cuda;
+  // Looking for a library by name takes ten times as long as looking for new ones.
+  static std::atomic<uint64_t> looked_after = UINT64_MAX;
+  const uint64_t now = loads();
+  if (looked_after.load(std::memory_order_relaxed) == now) return nullptr;
   static std::mutex mutex;
   static std::optional<Cuda> found;
   const std::lock_guard lock(mutex);
   if (!found) {
     void* const library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY | RTLD_NODELETE);
-    if (library == nullptr) return nullptr;
+    if (library == nullptr) {
+      looked_after.store(now, std::memory_order_relaxed);
+      return nullptr;
+    }
     found = find_all(library);
     if (!found) return nullptr;
     known.store(&*found, std::memory_order_release);

@@ -17,23 +17,23 @@ namespace {
 
 // A description of an end: where the board of its process is, and the line there that the other
 // process uses.
-struct Words {
+struct Place {
   AcceleratorBoard::Name name;
   uint32_t line;
   uint32_t generation;  // of the line
 };
 
-RemoteAccess::Description describe(const Words& words) {
+RemoteAccess::Description describe(const Place& place) {
   RemoteAccess::Description out{};
-  static_assert(sizeof words <= sizeof out);
-  std::memcpy(out.data(), &words, sizeof words);
+  static_assert(sizeof place <= sizeof out);
+  std::memcpy(out.data(), &place, sizeof place);
   return out;
 }
 
-Words read(const RemoteAccess::Description& description) {
-  Words words;
-  std::memcpy(&words, description.data(), sizeof words);
-  return words;
+Place read(const RemoteAccess::Description& description) {
+  Place place;
+  std::memcpy(&place, description.data(), sizeof place);
+  return place;
 }
 
 // Copies may be numbered around.
@@ -68,6 +68,7 @@ AcceleratorAccess::AcceleratorAccess(const std::array<uint64_t, 2>& random)
 AcceleratorAccess::~AcceleratorAccess() {
   for (End& end : ends_) {
     if (end.state == State::vacant) continue;
+    mark(end);
     if (const InCudaContext inside(end.context); inside) inside->cuStreamSynchronize(end.stream);
     release(end);
   }
@@ -112,9 +113,9 @@ Handle AcceleratorAccess::make(bool opens) {
 void AcceleratorAccess::connect(Handle handle, const Description& other, const Eid&) {
   End* const end = find(handle);
   if (end == nullptr || end->state != State::made) return;
-  const Words words = read(other);
-  const bool found = open_process(*end, words.name) &&
-                     (end->passive || open_line(*end, words.line, words.generation));
+  const Place place = read(other);
+  const bool found = open_process(*end, place.name) &&
+                     (end->passive || open_line(*end, place.line, place.generation));
   if (found) end->state = State::connected;
   tell(*end, found ? News::What::connected : News::What::failed);
 }

@@ -71,7 +71,9 @@ bool same_case(const json& a, const json& b) {
   const bool same_blocks = a.value("blocks", 0) == b.value("blocks", 0) &&
                            a.value("block_bytes", 0) == b.value("block_bytes", 0) &&
                            a.value("entries", 0) == b.value("entries", 0);
-  return same_rate && same_processes && same_blocks &&
+  // Files of earlier versions do not have this field.
+  const bool same_memory = a.value("memory", "host") == b.value("memory", "host");
+  return same_rate && same_processes && same_blocks && same_memory &&
          std::ranges::all_of(std::array{"test", "device", "size_bytes", "depth", "jetties",
                                         "signal_every", "order", "mode", "atomic", "fence_every",
                                         "threads_mode", "verified", "spread_bytes"},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/urma_perf/json_output.h"
 
+#include <fmt/format.h>
+
 namespace urma::apps::perf {
 
 using nlohmann::json;
@@ -119,6 +121,7 @@ json to_json(const Result& result) {
               {"threads_mode", result.threads_mode},
               {"verified", what.verify},
               {"mapped", result.mapped},
+              {"memory", what.gpu ? fmt::format("cuda:{}", *what.gpu) : "host"},
               {"spread_bytes", what.spread},
               {"past_caches", result.mapped && result.what.bytes >= result.past_caches_from},
               {"messages", result.times.count()},

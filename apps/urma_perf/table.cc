@@ -94,7 +94,9 @@ void Table::print(Text&& text) {
 }
 
 void Table::row(const Result& result) {
-  if (result.device != device_) fmt::print(out_, "on {}\n", device_ = result.device);
+  std::string place = result.device;
+  if (result.what.gpu) place += fmt::format(", memory of cuda:{}", *result.what.gpu);
+  if (place != place_) fmt::print(out_, "on {}\n", place_ = place);
   print([&](const Column& one) { return one.text(result); });
   if (result.what.ordering.unreliable()) {
     fmt::print(out_, "  {:.2f} % of the messages were lost\n", result.lost_percent());

@@ -27,7 +27,7 @@ class Table {
   size_t width_;
   Rows kind_;
   std::vector<const Column*> columns_;
-  std::string device_;  // of the last row
+  std::string place_;  // the device and the memory of the last row
   size_t rows_ = 0;
   size_t waited_ = 0;     // rows that waited too long for a processor
   size_t discarded_ = 0;  // rounds that were discarded for the same reason

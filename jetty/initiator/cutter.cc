@@ -226,7 +226,7 @@ bool Cutter::write_at_once(const Flow& flow, const Jetty& jetty, uint16_t lease,
   const Berth& berth = queues.jfs().berth(lease);
   const uint32_t bytes = berth.bytes - from;
   const uint32_t packet_bytes = peer.facts.packet_bytes;
-  if (berth.staged && berth.operation != Operation::read) [[unlikely]]
+  if (berth.staged) [[unlikely]]
     return false;
   const bool plain = berth.order == Order::none && flow.sequence != Sequence::kept;
   if (berth.operation == Operation::send && plain) {

@@ -34,6 +34,7 @@ class Memory(unittest.TestCase):
                     self.assertEqual(done.returncode, 0, done.stderr)
                     rows = json.loads(done.stdout)["results"]
                     self.assertEqual([row["size_bytes"] for row in rows], [8, 5000, 65536])
+                    self.assertEqual({row["memory"] for row in rows}, {"cuda:1"})
 
     def test_a_plan_moves_blocks_between_memory_of_gpus(self):
         done = run(
