@@ -50,6 +50,24 @@ TEST_CASE("copies to a GPU arrive, in any order and of any size, when they are f
   }
 }
 
+TEST_CASE("more is copied to a GPU than can wait for it, and in more parts") {
+  Registered memory(1 << 20);
+  AcceleratorCopies copies;
+  REQUIRE(copies.open(memory.number()));
+  const auto data = bytes_like(AcceleratorCopies::most_bytes, 2);
+  for (size_t i = 0; i < 200; ++i) {
+    REQUIRE(copies.begin(memory.at(i % 8 * data.size()), data.data(), data.size(), 1));
+  }
+  // None continues the one before.
+  for (size_t i = 3000; i-- > 0;) REQUIRE(copies.begin(memory.at(600'000 + 2 * i), &data[i], 1, 1));
+  REQUIRE(copies.finish(1));
+  for (size_t i = 0; i < 8; ++i) CHECK(memory.get(i * data.size(), data.size()) == data);
+  const auto spread = memory.get(600'000, 6000);
+  size_t wrong = 0;
+  for (size_t i = 0; i < 3000; ++i) wrong += spread[2 * i] != data[i];
+  CHECK(wrong == 0);
+}
+
 // The owner that is told is the one whose copy was refused, even if another one's copy showed it.
 TEST_CASE("a refused copy fails its owner, and no other") {
   Registered memory(1 << 20);
