@@ -242,10 +242,10 @@ TEST_CASE("what another agent says is checked") {
     }
     published.metaInfo = b.info().substr(12);  // a mailbox in place of memory
     CHECK(a.engine().loadRemoteMD(published, DRAM_SEG, "b", memory) == NIXL_ERR_INVALID_PARAM);
-    CHECK(a.engine().loadRemoteMD(b.published(), VRAM_SEG, "b", memory) == NIXL_ERR_NOT_SUPPORTED);
+    CHECK(a.engine().loadRemoteMD(b.published(), FILE_SEG, "b", memory) == NIXL_ERR_NOT_SUPPORTED);
     nixlBlobDesc nothing(0, 4096, 0);
     CHECK(a.engine().registerMem(nothing, DRAM_SEG, memory) == NIXL_ERR_INVALID_PARAM);
-    CHECK(a.engine().registerMem(b.published(), VRAM_SEG, memory) == NIXL_ERR_NOT_SUPPORTED);
+    CHECK(a.engine().registerMem(b.published(), FILE_SEG, memory) == NIXL_ERR_NOT_SUPPORTED);
   });
 }
 
@@ -268,7 +268,7 @@ TEST_CASE("lists that do not fit are refused before anything moves") {
     CHECK(a.engine().prepXfer(NIXL_WRITE, here, there, "b", handle) == NIXL_ERR_INVALID_PARAM);
     there.addDesc({reinterpret_cast<uintptr_t>(b.memory.data()), 10, 0});  // no memory
     CHECK(a.engine().prepXfer(NIXL_WRITE, here, there, "b", handle) == NIXL_ERR_INVALID_PARAM);
-    CHECK(a.engine().prepXfer(NIXL_WRITE, nixl_meta_dlist_t(VRAM_SEG), there, "b", handle) ==
+    CHECK(a.engine().prepXfer(NIXL_WRITE, nixl_meta_dlist_t(FILE_SEG), there, "b", handle) ==
           NIXL_ERR_NOT_SUPPORTED);
     CHECK(a.engine().checkXfer(nullptr) == NIXL_ERR_INVALID_PARAM);
     CHECK(a.engine().releaseReqH(nullptr) == NIXL_ERR_INVALID_PARAM);
