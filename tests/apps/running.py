@@ -36,7 +36,9 @@ def start(program, *arguments, **more):
 def await_line(process, text):
     """Reads the next line of a process, which must contain this text."""
     line = process.stdout.readline()
-    assert text in line, (process.args, line)
+    if text not in line:
+        process.kill()
+        raise AssertionError((process.args, line, *finish(process)))
     return line
 
 
