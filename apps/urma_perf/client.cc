@@ -15,7 +15,8 @@ namespace urma::apps::perf {
 namespace {
 
 Service service_of(const Options& options) {
-  Service service = service_for(options.test != nullptr ? options.test->name : "TEST");
+  Service service =
+      service_for(options.test != nullptr ? options.test->name : "TEST", options.self);
   service.device = options.device;
   // The server is a process of this program, which a busy machine may start late.
   if (options.self) service.patience = std::chrono::seconds(20);

@@ -8,10 +8,10 @@
 
 namespace urma::apps::perf {
 
-Service service_for(std::string_view test) {
-  return {.name = "urma_perf",
+Service service_for(std::string_view test, bool self) {
+  return {.name = self ? "urma_perf_self" : "urma_perf",
           .role = "server",
-          .serve = "urma_perf server",
+          .serve = self ? fmt::format("urma_perf --self {}", test) : "urma_perf server",
           .ask = fmt::format("urma_perf {}", test)};
 }
 

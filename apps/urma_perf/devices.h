@@ -9,8 +9,9 @@
 
 namespace urma::apps::perf {
 
-// Describes urma_perf for a client of this test.
-Service service_for(std::string_view test);
+// Describes urma_perf for a client of this test. The servers that `--self` starts have a name of
+// their own, so that a server for everyone may run at the same address.
+Service service_for(std::string_view test, bool self = false);
 
 // How a device is to be opened, beside its device string.
 struct DeviceChoices {

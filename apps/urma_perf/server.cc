@@ -58,7 +58,7 @@ Server::Server(const Options& options, const std::string& device, std::atomic<bo
       completions_(*engine_threads_.queues().front()),
       dialogue_(device_, dialogue_options(completions_)),
       taker_(options.threads_mode->polls) {
-  const Service service = service_for("write_lat");
+  const Service service = service_for("write_lat", options.report_to.has_value());
   const auto published = device_.publish(service.name, dialogue_.jetty(), everyone());
   if (!published) throw apps::not_published(device_, service, published.error());
 }

@@ -309,6 +309,15 @@ def test_what_was_chosen():
         stop(server)
 
 
+def test_self_at_the_address_of_a_server():
+    server, at = start_server("--device", "udp:127.0.0.1:0")
+    try:
+        results("--self", "write_lat", "--device", "udp:127.0.0.1:0", "--count", "100")
+        results("write_lat", at, "--count", "100")
+    finally:
+        stop(server)
+
+
 def test_a_server_names_its_clients_on_a_terminal():
     ours, theirs = pty.openpty()
     server = subprocess.Popen(command("server", "--device", "udp:127.0.0.1:0", "--once"),
