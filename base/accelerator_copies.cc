@@ -12,36 +12,31 @@ AcceleratorCopies::~AcceleratorCopies() {
   unpin();
   unpin(pinned_landing_);
   for (const Way& way : ways_) {
-    if (way.context == nullptr) continue;
-    {
-      const InCudaContext inside(way.context);
-      if (inside) inside->cuStreamDestroy(way.stream);
+    if (const InCudaContext inside(way.context.get()); inside) {
+      inside->cuStreamDestroy(way.stream);
     }
-    Cuda::loaded()->cuDevicePrimaryCtxRelease(way.device);
   }
 }
 
 bool AcceleratorCopies::open(int number) {
   Way& way = ways_[static_cast<size_t>(number)];
   if (way.stream != nullptr) return true;
-  const Cuda* const cuda = Cuda::loaded();
-  Way made;
   if (landing_.data() == nullptr) landing_ = Region::try_make(landing_bytes, page_bytes);
   if (landing_.data() == nullptr) return false;
   sent_.reserve(most_sent);
   lost_.reserve(most_lost);
-  if (cuda == nullptr || cuda->cuDeviceGet(&made.device, number) != 0) return false;
-  if (cuda->cuDevicePrimaryCtxRetain(&made.context, made.device) != 0) return false;
+  Way made{.context = CudaContext(number)};
   {
-    const InCudaContext inside(made.context);
-    const bool ready = inside && cuda->cuStreamCreate(&made.stream, Cuda::stream_non_blocking) == 0;
-    if (ready) way = made;
+    const InCudaContext inside(made.context.get());
+    const bool ready =
+        inside && inside->cuStreamCreate(&made.stream, Cuda::stream_non_blocking) == 0;
+    if (!ready) return false;
   }
-  if (way.stream == nullptr) cuda->cuDevicePrimaryCtxRelease(made.device);
+  way = std::move(made);
   if (pinned_landing_.context == nullptr) {
-    pinned_landing_ = pin_in(way.context, {landing_.data(), landing_bytes});
+    pinned_landing_ = pin_in(way.context.get(), {landing_.data(), landing_bytes});
   }
-  return way.stream != nullptr;
+  return true;
 }
 
 AcceleratorCopies::Pinned AcceleratorCopies::pin_in(CUcontext context,
@@ -61,7 +56,7 @@ void AcceleratorCopies::unpin(Pinned& pinned) {
 
 void AcceleratorCopies::pin(std::span<std::byte> memory) {
   for (const Way& way : ways_) {
-    if (pinned_.context == nullptr) pinned_ = pin_in(way.context, memory);
+    if (pinned_.context == nullptr) pinned_ = pin_in(way.context.get(), memory);
   }
 }
 
@@ -86,11 +81,11 @@ void AcceleratorCopies::send_waiting() {
   const Waiting waiting = std::exchange(waiting_, {});
   if (waiting.bytes == 0) return;
   const int number = AcceleratorMemory::number_of(waiting.to);
-  const Way way = number >= 0 ? ways_[static_cast<size_t>(number)] : Way{};
-  const InCudaContext inside(way.failed ? nullptr : way.context);
+  const Way* const way = number >= 0 ? &ways_[static_cast<size_t>(number)] : nullptr;
+  const InCudaContext inside(way == nullptr || way->failed ? nullptr : way->context.get());
   const auto to = reinterpret_cast<CUdeviceptr>(waiting.to);
   const std::byte* const from = landing_.data() + waiting.from;
-  if (inside && inside->cuMemcpyHtoDAsync(to, from, waiting.bytes, way.stream) == 0) {
+  if (inside && inside->cuMemcpyHtoDAsync(to, from, waiting.bytes, way->stream) == 0) {
     sent_.push_back({.number = number, .owner = waiting.owner});
   } else {
     lose(waiting.owner);
@@ -101,7 +96,7 @@ bool AcceleratorCopies::copy(std::byte* to, const std::byte* from, size_t bytes)
   const int number = AcceleratorMemory::number_of(from);
   if (number < 0) return false;
   const Way& way = ways_[static_cast<size_t>(number)];
-  const InCudaContext inside(way.failed ? nullptr : way.context);
+  const InCudaContext inside(way.failed ? nullptr : way.context.get());
   if (!inside) return false;
   const auto there = reinterpret_cast<CUdeviceptr>(from);
   return inside->cuMemcpyDtoHAsync(to, there, bytes, way.stream) == 0 &&
@@ -112,11 +107,12 @@ void AcceleratorCopies::settle_begun() {
   send_waiting();
   used_ = 0;
   uint32_t waited_for = 0;  // the accelerators, a bit each
+  static_assert(Cuda::most_devices <= 32);
   for (const Sent& one : sent_) {
     Way& way = ways_[static_cast<size_t>(one.number)];
     if (((waited_for >> one.number) & 1u) == 0) {
       waited_for |= 1u << one.number;
-      const InCudaContext inside(way.context);
+      const InCudaContext inside(way.context.get());
       way.failed = way.failed || !inside || inside->cuStreamSynchronize(way.stream) != 0;
     }
     if (way.failed) lose(one.owner);

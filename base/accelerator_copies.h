@@ -46,8 +46,7 @@ class AcceleratorCopies {
 
  private:
   struct Way {
-    int device = 0;
-    CUcontext context = nullptr;
+    CudaContext context{};
     CUstream stream = nullptr;
     bool failed = false;
   };

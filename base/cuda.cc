@@ -82,4 +82,15 @@ const Cuda* Cuda::loaded() {
   return &*found;
 }
 
+CudaContext::CudaContext(int number) {
+  const Cuda* const cuda = Cuda::loaded();
+  const bool made = cuda != nullptr && cuda->cuDeviceGet(&device_, number) == 0 &&
+                    cuda->cuDevicePrimaryCtxRetain(&context_, device_) == 0;
+  if (!made) context_ = nullptr;
+}
+
+CudaContext::~CudaContext() {
+  if (context_ != nullptr) Cuda::loaded()->cuDevicePrimaryCtxRelease(device_);
+}
+
 }  // namespace urma

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace urma {
 
@@ -66,6 +67,28 @@ struct Cuda {
   // Returns the interface if this process has loaded libcuda; else null, because a process that has
   // memory of a GPU has loaded it. Any thread may call it.
   static const Cuda* loaded();
+};
+
+// The primary context of a GPU, which lives at least as long as this object.
+class CudaContext {
+ public:
+  CudaContext() = default;
+  explicit CudaContext(int number);
+  CudaContext(CudaContext&& other) noexcept { swap(other); }
+  CudaContext& operator=(CudaContext&& other) noexcept { return swap(other), *this; }
+  ~CudaContext();
+
+  // Null if there is no such GPU, or its driver refuses.
+  CUcontext get() const { return context_; }
+
+ private:
+  void swap(CudaContext& other) {
+    std::swap(context_, other.context_);
+    std::swap(device_, other.device_);
+  }
+
+  CUcontext context_ = nullptr;
+  int device_ = 0;
 };
 
 // While it exists, the context is that of the calling thread, whose calls do not end a capture of

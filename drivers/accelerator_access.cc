@@ -46,20 +46,6 @@ uint64_t first_of(uint32_t generation) { return uint64_t{generation} << 32; }
 
 CUdeviceptr address_of(const void* at) { return reinterpret_cast<CUdeviceptr>(at); }
 
-// The primary context of a GPU, retained.
-CUcontext retain(const Cuda& cuda, int number) {
-  int device = 0;
-  CUcontext context = nullptr;
-  const bool made = cuda.cuDeviceGet(&device, number) == 0 &&
-                    cuda.cuDevicePrimaryCtxRetain(&context, device) == 0;
-  return made ? context : nullptr;
-}
-
-void release_context(const Cuda& cuda, int number) {
-  int device = 0;
-  if (cuda.cuDeviceGet(&device, number) == 0) cuda.cuDevicePrimaryCtxRelease(device);
-}
-
 }  // namespace
 
 AcceleratorAccess::AcceleratorAccess(const std::array<uint64_t, 2>& random)
@@ -69,7 +55,9 @@ AcceleratorAccess::~AcceleratorAccess() {
   for (End& end : ends_) {
     if (end.state == State::vacant) continue;
     mark(end);
-    if (const InCudaContext inside(end.context); inside) inside->cuStreamSynchronize(end.stream);
+    if (const InCudaContext inside(end.context.get()); inside) {
+      inside->cuStreamSynchronize(end.stream);
+    }
     release(end);
   }
 }
@@ -176,11 +164,10 @@ void AcceleratorAccess::release(End& end) {
     const InCudaContext inside(mapping.context);
     if (inside) inside->cuIpcCloseMemHandle(mapping.here);
   }
-  if (const InCudaContext inside(end.context); inside) {
+  if (const InCudaContext inside(end.context.get()); inside) {
     inside->cuStreamDestroy(end.stream);
     inside->cuMemHostUnregister(&end.other->content());
   }
-  if (end.context != nullptr) release_context(*cuda_, end.number);
   if (end.process >= 0) close(end.process);
   end = {.generation = end.generation};
   while (used_ends_ > 0 && ends_[used_ends_ - 1].state == State::vacant) --used_ends_;
@@ -190,11 +177,10 @@ void AcceleratorAccess::release(End& end) {
 
 bool AcceleratorAccess::open_stream(End& end, int number) {
   if (end.stream != nullptr) return true;
-  const CUcontext context = retain(*cuda_, number);
-  if (context == nullptr) return false;
+  CudaContext context(number);
   void* const board = &end.other->content();
   bool ready = false;
-  if (const InCudaContext inside(context); inside) {
+  if (const InCudaContext inside(context.get()); inside) {
     constexpr unsigned flags = Cuda::host_register_portable | Cuda::host_register_mapped;
     const bool registered = inside->cuMemHostRegister(board, AcceleratorBoard::bytes, flags) == 0;
     ready = registered &&
@@ -202,12 +188,8 @@ bool AcceleratorAccess::open_stream(End& end, int number) {
             inside->cuStreamCreate(&end.stream, Cuda::stream_non_blocking) == 0;
     if (registered && !ready) inside->cuMemHostUnregister(board);
   }
-  if (!ready) {
-    release_context(*cuda_, number);
-    return false;
-  }
-  end.context = context;
-  end.number = number;
+  if (!ready) return false;
+  end.context = std::move(context);
   end.running.reserve(depth);
   return true;
 }
@@ -224,10 +206,10 @@ const AcceleratorAccess::Mapping* AcceleratorAccess::mapping_for(End& end, uint3
     std::atomic_thread_fence(std::memory_order_acquire);
     if (entry.key.load(std::memory_order_relaxed) != key) return nullptr;
     if (end.other->name().process != static_cast<uint32_t>(getpid())) {
-      const InCudaContext inside(end.context);
+      const InCudaContext inside(end.context.get());
       const bool opened =
           inside && inside->cuIpcOpenMemHandle(&made.here, handle, Cuda::ipc_lazy_peer_access) == 0;
-      if (opened) made.context = end.context;
+      if (opened) made.context = end.context.get();
       if (!opened) made.bytes = 0;  // it is not tried again
     }
     end.mappings.push_back(made);
@@ -265,7 +247,7 @@ RemoteAccess::Begun AcceleratorAccess::begin(Handle handle, const Task& task) {
 
 // Returns false if a part of the copy is not made.
 bool AcceleratorAccess::copy(const End& end, const Task& task, CUdeviceptr there) {
-  const InCudaContext inside(end.context);
+  const InCudaContext inside(end.context.get());
   if (!inside) return false;
   bool all = true;
   uint64_t skip = task.from;
@@ -288,7 +270,7 @@ bool AcceleratorAccess::copy(const End& end, const Task& task, CUdeviceptr there
 // Lets the GPU store that the copies so far have ended: once for those that were begun together.
 void AcceleratorAccess::mark(End& end) {
   if (end.marked == end.copies) return;
-  const InCudaContext inside(end.context);
+  const InCudaContext inside(end.context.get());
   if (inside && inside->cuMemsetD32Async(end.ended, end.copies, 1, end.stream) == 0) {
     end.marked = end.copies;
   }
@@ -304,7 +286,7 @@ void AcceleratorAccess::flush() {
 // exited means nothing.
 void AcceleratorAccess::question(End& end) {
   if (++end.looks % looks_between_questions != 0) return;
-  const InCudaContext inside(end.context);
+  const InCudaContext inside(end.context.get());
   const bool broken = !inside || Cuda::is_fatal(inside->cuStreamQuery(end.stream));
   if (!broken && !has_exited(end)) return;
   for (Running& one : end.running) one.failed = true;
@@ -350,18 +332,17 @@ std::optional<RemoteAccess::Opened> AcceleratorAccess::opened(std::span<const st
                                                               Rights rights, Rights wanted) const {
   const int number = AcceleratorMemory::number_of(memory.data());
   if (!board_ || number < 0 || !has(rights, wanted)) return std::nullopt;
-  const CUcontext context = retain(*cuda_, number);
+  const CudaContext context(number);
   CUdeviceptr base = 0;
   size_t bytes = 0;
   Cuda::IpcHandle handle{};
   bool shared = false;
-  if (const InCudaContext inside(context); inside) {
+  if (const InCudaContext inside(context.get()); inside) {
     const uint64_t first = address_of(memory.data());
     shared = inside->cuMemGetAddressRange(&base, &bytes, first) == 0 && first >= base &&
              memory.size() <= bytes - (first - base) &&
              inside->cuIpcGetMemHandle(&handle, base) == 0;
   }
-  if (context != nullptr) release_context(*cuda_, number);
   if (!shared) return std::nullopt;
   return Opened{.address = address_of(memory.data()),
                 .bytes = memory.size(),

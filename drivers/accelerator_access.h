@@ -71,10 +71,9 @@ class AcceleratorAccess final : public RemoteAccess {
     uint32_t closed = 0;  // passive: how many were begun when it was closed
     int process = -1;     // a descriptor of the process at the other end
     std::optional<AcceleratorBoard> other{};
-    CUcontext context = nullptr;  // active: in which its stream is
-    int number = 0;               // of the GPU of that context
-    uint32_t copies = 0;          // active: that were begun
-    uint32_t marked = 0;          // active: the latest whose end the GPU will store
+    CudaContext context{};  // active: in which its stream is
+    uint32_t copies = 0;    // active: that were begun
+    uint32_t marked = 0;    // active: the latest whose end the GPU will store
     CUstream stream = nullptr;
     CUdeviceptr ended = 0;  // active: the line's `ended`, as the GPU sees it
     std::vector<Mapping> mappings{};
@@ -101,7 +100,6 @@ class AcceleratorAccess final : public RemoteAccess {
   void release(End& end);
   uint32_t enter(uint64_t address, uint64_t bytes, const std::array<std::byte, 64>& handle) const;
 
-  const Cuda* const cuda_ = Cuda::loaded();
   mutable std::optional<AcceleratorBoard> board_;
   mutable uint32_t next_key_ = 1;
   mutable uint32_t next_entry_ = 0;

@@ -92,16 +92,16 @@ class RemoteAccess {
   // this process is not accessed for them any longer.
   virtual size_t ended(std::span<Ended> out) = 0;
 
+  // Returns after which time `news` and `ended` must be called again, because what they report
+  // wakes no thread; nothing if reports do that, or none is to come.
+  virtual std::optional<Duration> look_again() const { return std::nullopt; }
+
   // Memory of this process that other devices may access.
   struct Opened {
     uint64_t address = 0;
     uint64_t bytes = 0;
     uint32_t key = 0;
   };
-  // Returns after which time `news` and `ended` must be called again, because what they report
-  // wakes no thread; nothing if reports do that, or none is to come.
-  virtual std::optional<Duration> look_again() const { return std::nullopt; }
-
   // Returns the key of granted memory that was mapped with these rights, if it allows the wanted
   // one. Any device that knows the key and has a pair to this one has access until
   // DeviceReads::unmap returns, so the caller decides which peers are told.
