@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -35,25 +36,15 @@ inline bool soon(const std::function<bool()>& true_at_last,
   return true;
 }
 
-// NIXL's agent, as far as a backend sees it, with one registered range of memory.
+// NIXL's agent, as far as a backend sees it, with one registered range of memory: its own, or one
+// of a GPU.
 class Agent {
  public:
   Agent(std::string name, const std::string& device, size_t bytes = 1 << 20,
         nixl_b_params_t more = {})
-      : memory(bytes), name_(std::move(name)) {
-    nixlBackendPlugin& plugin = load_plugin();
-    params_ = std::move(more);
-    params_["device"] = device;
-    nixlBackendInitParams init;
-    init.localAgent = name_;
-    init.type = plugin.get_plugin_name();
-    init.customParams = &params_;
-    engine_.reset(plugin.create_engine(&init));
-    if (!engine_) throw std::runtime_error("no engine for " + device);
-    if (engine_->registerMem(range(0, bytes), DRAM_SEG, own_) != NIXL_SUCCESS) {
-      throw std::runtime_error("not registered");
-    }
-  }
+      : Agent(std::move(name), device, std::vector<std::byte>(bytes), {}, std::move(more)) {}
+  Agent(std::string name, const std::string& device, std::span<std::byte> gpu)
+      : Agent(std::move(name), device, {}, gpu, {}) {}
   ~Agent() {
     if (there_ != nullptr) engine_->unloadMD(there_);
     if (own_ != nullptr) engine_->deregisterMem(own_);
@@ -61,6 +52,7 @@ class Agent {
 
   nixlBackendEngine& engine() { return *engine_; }
   const std::string& name() const { return name_; }
+  nixl_mem_t kind() const { return gpu_.empty() ? DRAM_SEG : VRAM_SEG; }
   void deregister() { engine_->deregisterMem(std::exchange(own_, nullptr)); }
 
   std::string info() const {
@@ -69,7 +61,7 @@ class Agent {
     return out;
   }
   nixlBlobDesc published() const {
-    nixlBlobDesc out = range(0, memory.size());
+    nixlBlobDesc out = all();
     if (engine_->getPublicData(own_, out.metaInfo) != NIXL_SUCCESS) {
       throw std::runtime_error("getPublicData");
     }
@@ -77,25 +69,26 @@ class Agent {
   }
   // Learns of another agent, by what NIXL's metadata say.
   nixl_status_t load(const std::string& agent, const std::string& info,
-                     const nixlBlobDesc& published) {
+                     const nixlBlobDesc& published, nixl_mem_t kind = DRAM_SEG) {
     if (there_ != nullptr) {
       engine_->disconnect(to_);
       engine_->unloadMD(std::exchange(there_, nullptr));
     }
     to_ = agent;
     there_address_ = published.addr;
+    there_kind_ = kind;
     const nixl_status_t loaded = engine_->loadRemoteConnInfo(agent, info);
-    return loaded != NIXL_SUCCESS ? loaded
-                                  : engine_->loadRemoteMD(published, DRAM_SEG, agent, there_);
+    return loaded != NIXL_SUCCESS ? loaded : engine_->loadRemoteMD(published, kind, agent, there_);
   }
   void load(const Agent& other) {
-    if (load(other.name(), other.info(), other.published()) != NIXL_SUCCESS) {
+    if (load(other.name(), other.info(), other.published(), other.kind()) != NIXL_SUCCESS) {
       throw std::runtime_error("load");
     }
   }
   void load_itself() {
     to_ = name_;
-    there_address_ = reinterpret_cast<uintptr_t>(memory.data());
+    there_address_ = all().addr;
+    there_kind_ = kind();
     if (engine_->loadLocalMD(own_, there_) != NIXL_SUCCESS) throw std::runtime_error("local");
   }
 
@@ -150,7 +143,7 @@ class Agent {
   }
 
   std::pair<nixl_meta_dlist_t, nixl_meta_dlist_t> lists(const std::vector<Range>& ranges) const {
-    std::pair<nixl_meta_dlist_t, nixl_meta_dlist_t> out{DRAM_SEG, DRAM_SEG};
+    std::pair<nixl_meta_dlist_t, nixl_meta_dlist_t> out{kind(), there_kind_};
     for (const Range& one : ranges) {
       const nixlBlobDesc here = range(one.here, one.bytes);
       out.first.addDesc({here.addr, here.len, 0});
@@ -162,16 +155,38 @@ class Agent {
   std::vector<std::byte> memory;
 
  private:
-  nixlBlobDesc range(size_t offset, size_t bytes) const {
-    return {reinterpret_cast<uintptr_t>(memory.data()) + offset, bytes, 0};
+  Agent(std::string name, const std::string& device, std::vector<std::byte> own,
+        std::span<std::byte> gpu, nixl_b_params_t more)
+      : memory(std::move(own)), name_(std::move(name)), gpu_(gpu) {
+    nixlBackendPlugin& plugin = load_plugin();
+    params_ = std::move(more);
+    params_["device"] = device;
+    nixlBackendInitParams init;
+    init.localAgent = name_;
+    init.type = plugin.get_plugin_name();
+    init.customParams = &params_;
+    engine_.reset(plugin.create_engine(&init));
+    if (!engine_) throw std::runtime_error("no engine for " + device);
+    if (engine_->registerMem(all(), kind(), own_) != NIXL_SUCCESS) {
+      throw std::runtime_error("not registered");
+    }
   }
+
+  nixlBlobDesc range(size_t offset, size_t bytes) const {
+    const std::byte* const first = gpu_.empty() ? memory.data() : gpu_.data();
+    return {reinterpret_cast<uintptr_t>(first) + offset, bytes, 0};
+  }
+  nixlBlobDesc all() const { return range(0, gpu_.empty() ? memory.size() : gpu_.size()); }
+
   const std::string name_;
+  const std::span<std::byte> gpu_;
   nixl_b_params_t params_;
   std::unique_ptr<nixlBackendEngine> engine_;
   nixlBackendMD* own_ = nullptr;
   nixlBackendMD* there_ = nullptr;
   std::string to_;
   uintptr_t there_address_ = 0;
+  nixl_mem_t there_kind_ = DRAM_SEG;
   nixl_status_t status_ = NIXL_SUCCESS;
 };
 
