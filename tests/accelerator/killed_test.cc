@@ -45,7 +45,7 @@ TEST_CASE("a process is killed while it copies: its copies end, and the next one
     Owner owner(driver);
     Prng prng(4);
     size_t before = 0;
-    for (int round = 0; round < 12; ++round) {
+    for (int round = 0; round < 25; ++round) {
       INFO(driver << " round " << round);
       Segment segment = owner.add();
       Child child(owner.writer(segment));

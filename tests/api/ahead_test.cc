@@ -95,8 +95,10 @@ TEST_CASE("a reply that has left is not judged by the time in which no thread po
   REQUIRE(pair.left.jetty.receive(pair.left_buffer, 2));
   REQUIRE(pair.right.jetty.post(send(reply, pair.to_left.jetty).tag(10)) == 1);
   std::this_thread::sleep_for(1300ms);
-  // Few looks: on a busy machine each may count 100 ms.
-  for (int looks = 0; looks < 5; ++looks) {
+  // Each look counts for 100 ms at most, and the limit is 1 s: on a busy machine, looks that take
+  // longer than this would end the work, and rightly.
+  const auto limit = std::chrono::steady_clock::now() + 500ms;
+  for (int looks = 0; looks < 1000 && std::chrono::steady_clock::now() < limit; ++looks) {
     const size_t come = pair.right.jetty.poll({&completion, 1});
     CAPTURE(completion.status);
     REQUIRE(come == 0);
