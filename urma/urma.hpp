@@ -159,10 +159,10 @@ class URMA_API Segment {
   // ok); forked; not_fenced, also after close, if the pages cannot be replaced (huge pages, device
   // memory, or not enough memory). The call then returns after 0.5 to 0.8 ms; one late write of up
   // to 64 KiB is possible, and a peer that was handed the memory (cxl:?share=segment) may write
-  // without limit. Of memory of a GPU the call returns it after 1 s, if a peer has counted a copy
-  // and was stopped before it began it, or its GPU hangs: one late write of up to 64 MiB is
-  // possible. Call `unregister` again to try again. Until it succeeds, the device does not allocate
-  // the memory to anything else (Device::quarantined).
+  // without limit. For memory of a GPU the call returns not_fenced after 1 s, if a copy of a peer
+  // has not ended: its process was stopped between counting and beginning the copy, or its GPU
+  // hangs. One late write of up to 64 MiB is possible. Call `unregister` again to try again. Until
+  // it succeeds, the device does not allocate the memory to anything else (Device::quarantined).
   Result<void> unregister();
   // Unregisters all segments that share this segment's TokenID (SegmentOptions::with) in one step.
   // Errors: as `unregister`. Call `unregister` of each of these segments afterwards to learn
@@ -621,13 +621,15 @@ class URMA_API Device {
   // two pages are faulted in; the pages between them are not examined.
   // The memory may be that of a GPU (a pointer of CUDA, docs/gpu.md): works then copy it by CUDA's
   // driver. To be a buffer of works it must be registered with their device, perhaps as
-  // Rights::local_only; it must be memory of one GPU. Peers see no difference, except that it takes
-  // no notifications (Work::notify) and no atomics, and is never Segment::mapped. If the
-  // application frees it while it is registered, works that use it end as `bad_work` or `unknown`
-  // here, and as `remote_access` at peers. Segment::bytes is then not for the processor.
+  // Rights::local_only. Peers see no difference, except that it takes no notifications
+  // (Work::notify) and no atomics, and is never Segment::mapped. Processors cannot access what
+  // Segment::bytes then returns. Unregister the memory before you free it: works here that use
+  // freed memory end as `bad_work` or `unknown`, and those of peers as `remote_access`, but those
+  // of a peer whose GPU copies directly complete as if the memory were still there.
   // Errors: invalid_argument (0 bytes; null; a range that no process can have; memory that this
-  // process may not write; SegmentOptions::with), no_resources, unsupported
-  // (SegmentOptions::policy, atomics; Rights::atomic for memory of a GPU), closed, forked.
+  // process may not write; memory of which one GPU has only a part; SegmentOptions::with),
+  // no_resources, unsupported (SegmentOptions::policy, atomics; Rights::atomic for memory of a
+  // GPU), closed, forked.
   Result<Segment> register_memory(std::span<std::byte> memory, const SegmentOptions& options = {});
   Result<Segment> register_memory(std::span<std::byte> memory, Rights rights,
                                   AtomicDomain atomics = AtomicDomain::processor) {

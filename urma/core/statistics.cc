@@ -41,7 +41,8 @@ constexpr Metric metrics[] = {
      "than the caches.",
      &S::copied_past_caches},
     {"carried", "slices", total, own,
-     "Slices that RDMA adapters moved between registered segments by themselves, without a packet.",
+     "Slices that RDMA adapters or GPUs moved between registered segments by themselves, without a "
+     "packet.",
      &S::carried},
     {"carried_bytes", "bytes", total, own, "Bytes of the slices that `carried` counts.",
      &S::carried_bytes},

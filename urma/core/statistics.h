@@ -25,7 +25,7 @@ struct Statistics {
   uint64_t copied = 0;              // slices copied to or from mapped memory, without a packet
   uint64_t copied_bytes = 0;        // bytes of these slices
   uint64_t copied_past_caches = 0;  // those of `copied` that bypassed the caches
-  uint64_t carried = 0;             // slices that RDMA adapters moved by themselves
+  uint64_t carried = 0;             // slices that RDMA adapters or GPUs moved by themselves
   uint64_t carried_bytes = 0;       // bytes of these slices
   uint64_t past_caches_from = UINT64_MAX;  // present: least size of works that do; UINT64_MAX: none
 
