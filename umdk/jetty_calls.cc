@@ -13,17 +13,17 @@ using namespace urma::umdk;
 namespace urma::umdk {
 namespace {
 
-constexpr size_t cfg_at = offsetof(urma_jetty_t, jetty_cfg);
+constexpr size_t jetty_cfg_at = offsetof(urma_jetty_t, jetty_cfg);
 constexpr auto send_fields =
-    send_options(cfg_at + offsetof(urma_jetty_cfg_t, jfs_cfg),
+    send_options(jetty_cfg_at + offsetof(urma_jetty_cfg_t, jfs_cfg),
                  offsetof(urma_jetty_t, urma_jetty_opt) + offsetof(urma_jetty_opt_t, jfs_opt));
 constexpr std::array<OptionField, 6> own_fields = {{
-    {URMA_JETTY_ID, cfg_at + offsetof(urma_jetty_cfg_t, id), 4},
-    {URMA_JETTY_FLAG, cfg_at + offsetof(urma_jetty_cfg_t, flag), 4},
-    {URMA_JETTY_BIND_JFR, cfg_at + offsetof(urma_jetty_cfg_t, shared.jfr), 8},
-    {URMA_JETTY_BIND_RX_JFC, cfg_at + offsetof(urma_jetty_cfg_t, shared.jfc), 8},
-    {URMA_JETTY_BIND_JTG, cfg_at + offsetof(urma_jetty_cfg_t, jetty_grp), 8},
-    {URMA_JETTY_USER_CTX, cfg_at + offsetof(urma_jetty_cfg_t, user_ctx), 8},
+    {URMA_JETTY_ID, jetty_cfg_at + offsetof(urma_jetty_cfg_t, id), 4},
+    {URMA_JETTY_FLAG, jetty_cfg_at + offsetof(urma_jetty_cfg_t, flag), 4},
+    {URMA_JETTY_BIND_JFR, jetty_cfg_at + offsetof(urma_jetty_cfg_t, shared.jfr), 8},
+    {URMA_JETTY_BIND_RX_JFC, jetty_cfg_at + offsetof(urma_jetty_cfg_t, shared.jfc), 8},
+    {URMA_JETTY_BIND_JTG, jetty_cfg_at + offsetof(urma_jetty_cfg_t, jetty_grp), 8},
+    {URMA_JETTY_USER_CTX, jetty_cfg_at + offsetof(urma_jetty_cfg_t, user_ctx), 8},
 }};
 std::span<const OptionField> fields_with(uint64_t option) {
   if (field_of(own_fields, option) != nullptr) return own_fields;

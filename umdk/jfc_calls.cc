@@ -12,25 +12,25 @@ using namespace urma::umdk;
 namespace urma::umdk {
 namespace {
 
-constexpr size_t cfg_at = offsetof(urma_jfc_t, jfc_cfg);
-constexpr size_t opt_at = offsetof(urma_jfc_t, urma_jfc_opt);
-constexpr std::array<OptionField, 12> fields = {{
-    {URMA_JFC_DEPTH, cfg_at + offsetof(urma_jfc_cfg_t, depth), 4},
-    {URMA_JFC_CEQN, cfg_at + offsetof(urma_jfc_cfg_t, ceqn), 4},
-    {URMA_JFC_FLAG, cfg_at + offsetof(urma_jfc_cfg_t, flag), 4},
-    {URMA_JFC_BIND_JFCE, cfg_at + offsetof(urma_jfc_cfg_t, jfce), 8},
-    {URMA_JFC_USER_CTX, cfg_at + offsetof(urma_jfc_cfg_t, user_ctx), 8},
-    {URMA_JFC_CQE_BASE_ADDR, opt_at + offsetof(urma_jfc_opt_t, urma_jfc_cqe_base_addr), 8,
+constexpr size_t jfc_cfg_at = offsetof(urma_jfc_t, jfc_cfg);
+constexpr size_t jfc_opt_at = offsetof(urma_jfc_t, urma_jfc_opt);
+constexpr std::array<OptionField, 12> jfc_fields = {{
+    {URMA_JFC_DEPTH, jfc_cfg_at + offsetof(urma_jfc_cfg_t, depth), 4},
+    {URMA_JFC_CEQN, jfc_cfg_at + offsetof(urma_jfc_cfg_t, ceqn), 4},
+    {URMA_JFC_FLAG, jfc_cfg_at + offsetof(urma_jfc_cfg_t, flag), 4},
+    {URMA_JFC_BIND_JFCE, jfc_cfg_at + offsetof(urma_jfc_cfg_t, jfce), 8},
+    {URMA_JFC_USER_CTX, jfc_cfg_at + offsetof(urma_jfc_cfg_t, user_ctx), 8},
+    {URMA_JFC_CQE_BASE_ADDR, jfc_opt_at + offsetof(urma_jfc_opt_t, urma_jfc_cqe_base_addr), 8,
      URMA_JFC_CQE_BASE_ADDR_MASK},
-    {URMA_JFC_ID, opt_at + offsetof(urma_jfc_opt_t, urma_jfc_id), 4, URMA_JFC_ID_MASK},
-    {URMA_JFC_DB_ADDR, opt_at + offsetof(urma_jfc_opt_t, urma_jfc_db_addr), 8,
+    {URMA_JFC_ID, jfc_opt_at + offsetof(urma_jfc_opt_t, urma_jfc_id), 4, URMA_JFC_ID_MASK},
+    {URMA_JFC_DB_ADDR, jfc_opt_at + offsetof(urma_jfc_opt_t, urma_jfc_db_addr), 8,
      URMA_JFC_DB_ADDR_MASK},
-    {URMA_JFC_DB_STATUS, opt_at + offsetof(urma_jfc_opt_t, urma_jfc_db_status), 1,
+    {URMA_JFC_DB_STATUS, jfc_opt_at + offsetof(urma_jfc_opt_t, urma_jfc_db_status), 1,
      URMA_JFC_DB_STATUS_MASK},
-    {URMA_JFC_PI, opt_at + offsetof(urma_jfc_opt_t, urma_jfc_pi), 2, URMA_JFC_PI_MASK},
-    {URMA_JFC_PI_TYPE, opt_at + offsetof(urma_jfc_opt_t, urma_jfc_pi_type), 2,
+    {URMA_JFC_PI, jfc_opt_at + offsetof(urma_jfc_opt_t, urma_jfc_pi), 2, URMA_JFC_PI_MASK},
+    {URMA_JFC_PI_TYPE, jfc_opt_at + offsetof(urma_jfc_opt_t, urma_jfc_pi_type), 2,
      URMA_JFC_PI_TYPE_MASK},
-    {URMA_JFC_CI, opt_at + offsetof(urma_jfc_opt_t, urma_jfc_ci), 2, URMA_JFC_CI_MASK},
+    {URMA_JFC_CI, jfc_opt_at + offsetof(urma_jfc_opt_t, urma_jfc_ci), 2, URMA_JFC_CI_MASK},
 }};
 
 }  // namespace
@@ -94,14 +94,14 @@ urma_status_t urma_alloc_jfc(urma_context_t* urma_ctx, urma_jfc_cfg_t* config, u
 urma_status_t urma_set_jfc_opt(urma_jfc_t* jfc, uint64_t option, void* buf, uint32_t len) {
   return with<Jfc>(__func__, "jfc", jfc, [&](Jfc& queue) {
     if (queue.active()) return wrong_state("urma_set_jfc_opt", true);
-    return set_option("urma_set_jfc_opt", static_cast<urma_jfc_t*>(&queue), fields, option, buf,
+    return set_option("urma_set_jfc_opt", static_cast<urma_jfc_t*>(&queue), jfc_fields, option, buf,
                       len, &queue.urma_jfc_opt.jfc_opt_mask.value);
   });
 }
 
 urma_status_t urma_get_jfc_opt(urma_jfc_t* jfc, uint64_t option, void* buf, uint32_t len) {
   return with<Jfc>(__func__, "jfc", jfc, [&](Jfc& queue) {
-    return get_option("urma_get_jfc_opt", static_cast<urma_jfc_t*>(&queue), fields, option, buf,
+    return get_option("urma_get_jfc_opt", static_cast<urma_jfc_t*>(&queue), jfc_fields, option, buf,
                       len);
   });
 }

@@ -10,28 +10,28 @@ using namespace urma::umdk;
 namespace urma::umdk {
 namespace {
 
-constexpr size_t cfg_at = offsetof(urma_jfr_t, jfr_cfg);
-constexpr size_t opt_at = offsetof(urma_jfr_t, urma_jfr_opt);
-constexpr std::array<OptionField, 15> fields = {{
-    {URMA_JFR_DEPTH, cfg_at + offsetof(urma_jfr_cfg_t, depth), 4},
-    {URMA_JFR_FLAG, cfg_at + offsetof(urma_jfr_cfg_t, flag), 4},
-    {URMA_JFR_TRANS_MODE, cfg_at + offsetof(urma_jfr_cfg_t, trans_mode), 4},
-    {URMA_JFR_MAX_SGE, cfg_at + offsetof(urma_jfr_cfg_t, max_sge), 1},
-    {URMA_JFR_MIN_RNR_TIMER, cfg_at + offsetof(urma_jfr_cfg_t, min_rnr_timer), 1},
-    {URMA_JFR_BIND_JFC, cfg_at + offsetof(urma_jfr_cfg_t, jfc), 8},
-    {URMA_JFR_TOKEN_VALUE, cfg_at + offsetof(urma_jfr_cfg_t, token_value), 4},
-    {URMA_JFR_USER_CTX, cfg_at + offsetof(urma_jfr_cfg_t, user_ctx), 8},
-    {URMA_JFR_RQE_BASE_ADDR, opt_at + offsetof(urma_jfr_opt_t, urma_jfr_rqe_base_addr), 8,
+constexpr size_t jfr_cfg_at = offsetof(urma_jfr_t, jfr_cfg);
+constexpr size_t jfr_opt_at = offsetof(urma_jfr_t, urma_jfr_opt);
+constexpr std::array<OptionField, 15> jfr_fields = {{
+    {URMA_JFR_DEPTH, jfr_cfg_at + offsetof(urma_jfr_cfg_t, depth), 4},
+    {URMA_JFR_FLAG, jfr_cfg_at + offsetof(urma_jfr_cfg_t, flag), 4},
+    {URMA_JFR_TRANS_MODE, jfr_cfg_at + offsetof(urma_jfr_cfg_t, trans_mode), 4},
+    {URMA_JFR_MAX_SGE, jfr_cfg_at + offsetof(urma_jfr_cfg_t, max_sge), 1},
+    {URMA_JFR_MIN_RNR_TIMER, jfr_cfg_at + offsetof(urma_jfr_cfg_t, min_rnr_timer), 1},
+    {URMA_JFR_BIND_JFC, jfr_cfg_at + offsetof(urma_jfr_cfg_t, jfc), 8},
+    {URMA_JFR_TOKEN_VALUE, jfr_cfg_at + offsetof(urma_jfr_cfg_t, token_value), 4},
+    {URMA_JFR_USER_CTX, jfr_cfg_at + offsetof(urma_jfr_cfg_t, user_ctx), 8},
+    {URMA_JFR_RQE_BASE_ADDR, jfr_opt_at + offsetof(urma_jfr_opt_t, urma_jfr_rqe_base_addr), 8,
      URMA_JFR_RQE_BASE_ADDR_MASK},
-    {URMA_JFR_ID, opt_at + offsetof(urma_jfr_opt_t, urma_jfr_id), 4, URMA_JFR_ID_MASK},
-    {URMA_JFR_DB_ADDR, opt_at + offsetof(urma_jfr_opt_t, urma_jfr_db_addr), 8,
+    {URMA_JFR_ID, jfr_opt_at + offsetof(urma_jfr_opt_t, urma_jfr_id), 4, URMA_JFR_ID_MASK},
+    {URMA_JFR_DB_ADDR, jfr_opt_at + offsetof(urma_jfr_opt_t, urma_jfr_db_addr), 8,
      URMA_JFR_DB_ADDR_MASK},
-    {URMA_JFR_DB_STATUS, opt_at + offsetof(urma_jfr_opt_t, urma_jfr_db_status), 1,
+    {URMA_JFR_DB_STATUS, jfr_opt_at + offsetof(urma_jfr_opt_t, urma_jfr_db_status), 1,
      URMA_JFR_DB_STATUS_MASK},
-    {URMA_JFR_PI, opt_at + offsetof(urma_jfr_opt_t, urma_jfr_pi), 2, URMA_JFR_PI_MASK},
-    {URMA_JFR_PI_TYPE, opt_at + offsetof(urma_jfr_opt_t, urma_jfr_pi_type), 2,
+    {URMA_JFR_PI, jfr_opt_at + offsetof(urma_jfr_opt_t, urma_jfr_pi), 2, URMA_JFR_PI_MASK},
+    {URMA_JFR_PI_TYPE, jfr_opt_at + offsetof(urma_jfr_opt_t, urma_jfr_pi_type), 2,
      URMA_JFR_PI_TYPE_MASK},
-    {URMA_JFR_CI, opt_at + offsetof(urma_jfr_opt_t, urma_jfr_ci), 2, URMA_JFR_CI_MASK},
+    {URMA_JFR_CI, jfr_opt_at + offsetof(urma_jfr_opt_t, urma_jfr_ci), 2, URMA_JFR_CI_MASK},
 }};
 
 }  // namespace
@@ -145,14 +145,15 @@ urma_status_t urma_alloc_jfr(urma_context_t* urma_ctx, urma_jfr_cfg_t* cfg, urma
 urma_status_t urma_set_jfr_opt(urma_jfr_t* jfr, uint64_t opt, void* buf, uint32_t len) {
   return with<Jfr>(__func__, "jfr", jfr, [&](Jfr& queue) {
     if (queue.active()) return wrong_state("urma_set_jfr_opt", true);
-    return set_option("urma_set_jfr_opt", static_cast<urma_jfr_t*>(&queue), fields, opt, buf, len,
-                      &queue.urma_jfr_opt.jfr_opt_mask.value);
+    return set_option("urma_set_jfr_opt", static_cast<urma_jfr_t*>(&queue), jfr_fields, opt, buf,
+                      len, &queue.urma_jfr_opt.jfr_opt_mask.value);
   });
 }
 
 urma_status_t urma_get_jfr_opt(urma_jfr_t* jfr, uint64_t opt, void* buf, uint32_t len) {
   return with<Jfr>(__func__, "jfr", jfr, [&](Jfr& queue) {
-    return get_option("urma_get_jfr_opt", static_cast<urma_jfr_t*>(&queue), fields, opt, buf, len);
+    return get_option("urma_get_jfr_opt", static_cast<urma_jfr_t*>(&queue), jfr_fields, opt, buf,
+                      len);
   });
 }
 

@@ -10,7 +10,7 @@ using namespace urma::umdk;
 namespace urma::umdk {
 namespace {
 
-constexpr auto fields =
+constexpr auto jfs_fields =
     send_options(offsetof(urma_jfs_t, jfs_cfg), offsetof(urma_jfs_t, urma_jfs_opt));
 
 }  // namespace
@@ -102,14 +102,15 @@ urma_status_t urma_alloc_jfs(urma_context_t* urma_ctx, urma_jfs_cfg_t* cfg, urma
 urma_status_t urma_set_jfs_opt(urma_jfs_t* jfs, uint64_t opt, void* buf, uint32_t len) {
   return with<Jfs>(__func__, "jfs", jfs, [&](Jfs& queue) {
     if (queue.active()) return wrong_state("urma_set_jfs_opt", true);
-    return set_option("urma_set_jfs_opt", static_cast<urma_jfs_t*>(&queue), fields, opt, buf, len,
-                      &queue.urma_jfs_opt.jfs_opt_mask.value);
+    return set_option("urma_set_jfs_opt", static_cast<urma_jfs_t*>(&queue), jfs_fields, opt, buf,
+                      len, &queue.urma_jfs_opt.jfs_opt_mask.value);
   });
 }
 
 urma_status_t urma_get_jfs_opt(urma_jfs_t* jfs, uint64_t opt, void* buf, uint32_t len) {
   return with<Jfs>(__func__, "jfs", jfs, [&](Jfs& queue) {
-    return get_option("urma_get_jfs_opt", static_cast<urma_jfs_t*>(&queue), fields, opt, buf, len);
+    return get_option("urma_get_jfs_opt", static_cast<urma_jfs_t*>(&queue), jfs_fields, opt, buf,
+                      len);
   });
 }
 

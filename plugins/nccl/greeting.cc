@@ -6,17 +6,17 @@
 namespace urma::nccl {
 namespace {
 
-constexpr uint32_t magic = 0x68637275;  // "urch"
+constexpr uint32_t greeting_magic = 0x68637275;  // "urch"
 
 bool has_header(const Greeting& greeting, size_t bytes) {
-  return bytes == sizeof greeting && greeting.magic == magic;
+  return bytes == sizeof greeting && greeting.magic == greeting_magic;
 }
 
 }  // namespace
 
 Result<Greeting> make_greeting(Greeting::Kind kind, const Jetty* jetty, const Segment* board) {
   Greeting out{};
-  out.magic = magic;
+  out.magic = greeting_magic;
   out.version = protocol_version;
   out.kind = kind;
   if (jetty == nullptr || board == nullptr) return out;

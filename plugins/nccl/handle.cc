@@ -6,7 +6,7 @@
 namespace urma::nccl {
 namespace {
 
-constexpr uint32_t magic = 0x6c637275;  // "urcl"
+constexpr uint32_t handle_magic = 0x6c637275;  // "urcl"
 
 uint64_t checksum_of(const PeerHandle& handle) {
   const auto* const bytes = reinterpret_cast<const unsigned char*>(&handle);
@@ -20,7 +20,7 @@ uint64_t checksum_of(const PeerHandle& handle) {
 
 void write_handle(const Descriptor& jetty, void* buffer) {
   PeerHandle handle{};
-  handle.magic = magic;
+  handle.magic = handle_magic;
   handle.version = protocol_version;
   handle.port = jetty.at.port;
   std::memcpy(handle.address, jetty.at.address.bytes.data(), sizeof handle.address);
@@ -36,7 +36,7 @@ void write_handle(const Descriptor& jetty, void* buffer) {
 Result<Descriptor> read_handle(const void* buffer) {
   PeerHandle handle;
   std::memcpy(&handle, buffer, sizeof handle);
-  if (handle.magic != magic) {
+  if (handle.magic != handle_magic) {
     return Error{Status::invalid_argument,
                  "the peer's handle is not one of this plugin. Fix: set NCCL_NET_PLUGIN=urma and "
                  "NCCL_NET=URMA for all ranks"};

@@ -27,7 +27,7 @@ void Service::run() {
         pollfd{.fd = descriptors_.events, .events = POLLIN, .revents = 0}};
     if (poll(sources.data(), sources.size(), again ? soon_ms : -1) <= 0) continue;
     uint64_t rung = 0;
-    if (sources[0].revents != 0) (void)!read(bell_, &rung, sizeof rung);
+    if (sources[0].revents != 0) (void)!::read(bell_, &rung, sizeof rung);
   }
 }
 
@@ -53,7 +53,7 @@ Service::~Service() {
 
 void Service::wake() {
   const uint64_t one = 1;
-  (void)!write(bell_, &one, sizeof one);
+  (void)!::write(bell_, &one, sizeof one);
 }
 
 }  // namespace urma::nixl
