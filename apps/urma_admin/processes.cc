@@ -4,34 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "apps/capi/eid.h"
 #include "apps/common/failure.h"
 #include "urma/core/endpoint.h"
 
 namespace urma::apps::admin {
-namespace {
-
-// An address in a window ends with the slot; the EID of the window is that of its first slot.
-constexpr size_t slot_at = sizeof window_prefix + 8;
-
-}  // namespace
 
 Place place_of(const std::string& endpoint) {
-  Place out;
   const auto at = parse_endpoint(endpoint);
-  if (!at) return out;
-  std::memcpy(out.eid.raw, at->address.bytes.data(), sizeof out.eid.raw);
-  out.uasid = at->port;
-  if (!in_window(at->address)) return out;
-  uint32_t slot = 0;
-  for (size_t i = slot_at; i < sizeof out.eid.raw; ++i) {
-    slot = slot << 8 | out.eid.raw[i];
-    out.eid.raw[i] = 0;
-  }
-  out.uasid = slot + 1;
-  return out;
+  return at ? umdk::place_of(*at) : Place{};
 }
 
 std::string Opened::process() const { return fmt::format("{} ({})", page.pid, page.process); }

@@ -5,16 +5,12 @@
 #include <vector>
 
 #include "apps/capi/devices.h"
+#include "umdk/place.h"
 #include "urma/observe.hpp"
 
 namespace urma::apps::admin {
 
-// Where a device is, as the C API says it: the EID of its address, and what tells it apart from
-// others at this EID.
-struct Place {
-  urma_eid_t eid{};
-  uint32_t uasid = 0;
-};
+using umdk::Place;
 // Returns the place of an address, as pages show it. It is empty if that is not an address.
 Place place_of(const std::string& endpoint);
 
