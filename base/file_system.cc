@@ -210,6 +210,12 @@ FileSystem file_system_of(const std::string& path) {
   return out;
 }
 
+uint64_t allocated_bytes(int descriptor) {
+  constexpr uint64_t block_bytes = 512;
+  struct stat about {};
+  return fstat(descriptor, &about) == 0 ? static_cast<uint64_t>(about.st_blocks) * block_bytes : 0;
+}
+
 bool is_shortage(int error) { return error == ENOSPC || error == EDQUOT || error == ENOMEM; }
 
 Shortage explain_shortage(const FileSystem& at, uint64_t needed_bytes, int error) {

@@ -26,6 +26,8 @@ FileSystem file_system_of(int descriptor);
 // Returns the file system of a file. If the file does not exist, that of the nearest directory
 // above it that exists.
 FileSystem file_system_of(const std::string& path);
+// Returns how many bytes the file system has allocated for a file, or 0 if that is unknown.
+uint64_t allocated_bytes(int descriptor);
 
 // Returns the mount in which `path` lies on `device`, out of those that `mountinfo` lists
 // (proc(5)). Only its mount point, kind and options are filled in.

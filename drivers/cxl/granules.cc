@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cxl/granules.h"
 
-#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "base/file_system.h"
 #include "drivers/cxl/window_lock.h"
 
 namespace urma::drivers::cxl {
@@ -74,14 +74,10 @@ bool Granules::empty(uint32_t segment, uint64_t bytes) const {
 // devices cannot communicate. So segments leave memory for the rings of the next few pairs.
 bool Granules::leaves_room_for_rings() const {
   constexpr uint64_t kept_bytes = uint64_t{4} * 2 * ring_bytes;
-  constexpr uint64_t block_bytes = 512;
-  struct stat about {};
   struct statfs room {};
   const int descriptor = file_.descriptor();
-  if (!file_.is_file() || fstat(descriptor, &about) != 0 || fstatfs(descriptor, &room) != 0) {
-    return true;
-  }
-  const bool all_taken = static_cast<uint64_t>(about.st_blocks) * block_bytes >= mapping_.bytes();
+  if (!file_.is_file() || fstatfs(descriptor, &room) != 0) return true;
+  const bool all_taken = allocated_bytes(descriptor) >= mapping_.bytes();
   const uint64_t free_bytes =
       static_cast<uint64_t>(room.f_bavail) * static_cast<uint64_t>(room.f_bsize);
   return all_taken || room.f_blocks == 0 || free_bytes >= kept_bytes;

@@ -12,6 +12,7 @@
 #include "base/above_standard.h"
 #include "base/entropy.h"
 #include "base/file_limit.h"
+#include "base/file_system.h"
 #include "drivers/cxl/window_lock.h"
 #include "urma/core/setting.h"
 
@@ -160,6 +161,14 @@ Result<uint64_t> Opener::choose_size(uint64_t file_bytes) const {
   return bytes;
 }
 
+// Takes the first `bytes` of the file's memory. Returns an errno, or 0. Does nothing if the file
+// has all its memory, because to take 1 GiB again takes almost as long as the first time, and the
+// lock is held meanwhile. (A disk's file system counts blocks of its own, too. Rings and segments
+// take their memory again before they are used.)
+int Opener::take_memory(uint64_t bytes) const {
+  return allocated_bytes(file().descriptor()) >= bytes_ ? 0 : file().take_memory(0, bytes);
+}
+
 Result<void> Opener::map() {
   mapped_ = true;
   return mapping_->map(bytes_, settings_.coherent.value_or(true), settings_.double_seed);
@@ -170,7 +179,7 @@ Result<void> Opener::map() {
 Result<void> Opener::make() {
   const Parts parts = Parts::of(bytes_);
   const uint64_t taken = settings_.bytes != 0 ? bytes_ : parts.rings_at;
-  if (const int why = file().take_memory(0, taken); why != 0) {
+  if (const int why = take_memory(taken); why != 0) {
     return errors_.cannot_have(settings_.bytes != 0 ? "cannot have all of its " + size_text(bytes_)
                                                     : "cannot have the memory of its first pages",
                                taken, why);
@@ -200,7 +209,7 @@ Result<void> Opener::make() {
 Result<void> Opener::find() {
   // A page for which no memory was taken yet needs some even to be read.
   const uint64_t begins_with = Parts::of(bytes_).rings_at;
-  if (const int why = file().take_memory(0, begins_with); why != 0) {
+  if (const int why = take_memory(begins_with); why != 0) {
     return errors_.cannot_have("cannot have the memory of its first pages", begins_with, why);
   }
   if (auto mapped = map(); !mapped) return mapped.error();
@@ -220,7 +229,7 @@ Result<void> Opener::find() {
     says = read_header();
   }
   if (auto fine = examine(says); !fine) return fine.error();
-  if (const int why = settings_.bytes != 0 ? file().take_memory(0, bytes_) : 0; why != 0) {
+  if (const int why = settings_.bytes != 0 ? take_memory(bytes_) : 0; why != 0) {
     return errors_.cannot_have("cannot have all of its " + size_text(bytes_), bytes_, why);
   }
   mapping_->set_id(says.id);

@@ -49,6 +49,7 @@ class Opener {
   Result<void> prepare_file();
   Result<void> size_file();
   Result<uint64_t> choose_size(uint64_t file_bytes) const;
+  int take_memory(uint64_t bytes) const;
   Result<void> map();
   Result<void> make();
   Result<void> find();

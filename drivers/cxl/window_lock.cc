@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/clock.h"
+#include "base/file_system.h"
 
 namespace urma::drivers::cxl {
 namespace {
@@ -37,6 +38,33 @@ bool is_locked(int descriptor, off_t at, off_t count) {
   return fcntl(descriptor, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
+// Notices that a process takes or gives back memory of the window's file.
+class MemoryWatch {
+ public:
+  explicit MemoryWatch(int descriptor)
+      : descriptor_(descriptor), bytes_(allocated_bytes(descriptor)) {}
+
+  // Returns whether the file has more or less memory than at the last call. After so many turns
+  // from growing to shrinking or back it returns false, because each process that makes a window
+  // and leaves it causes two, but the same memory may be taken and given back forever.
+  bool has_changed() {
+    constexpr int most_turns = 16;
+    const uint64_t bytes = allocated_bytes(descriptor_);
+    if (bytes == bytes_) return false;
+    const bool grows = bytes > bytes_;
+    if (grows != grew_) ++turns_;
+    grew_ = grows;
+    bytes_ = bytes;
+    return turns_ <= most_turns;
+  }
+
+ private:
+  int descriptor_;
+  uint64_t bytes_;
+  bool grew_ = true;
+  int turns_ = 0;
+};
+
 }  // namespace
 
 bool lock_slot(int descriptor, uint32_t slot) { return set(descriptor, byte_of(slot), F_WRLCK); }
@@ -49,10 +77,12 @@ bool any_slot_is_locked(int descriptor) { return is_locked(descriptor, slot_lock
 WindowLock::WindowLock(int descriptor) : descriptor_(descriptor) { take(); }
 
 WindowLock::WindowLock(int descriptor, Duration at_most) : WindowLock(descriptor) {
-  const Time until = read_clock() + at_most;
+  MemoryWatch memory(descriptor);
+  Time until = read_clock() + at_most;
   while (!held_ && somebody_has_it() && read_clock() < until) {
     constexpr timespec while_it_works{0, 200'000};
     ppoll(nullptr, 0, &while_it_works, nullptr);
+    if (memory.has_changed()) until = read_clock() + at_most;
     take();
   }
 }

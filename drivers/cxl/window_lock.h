@@ -23,11 +23,12 @@ bool any_slot_is_locked(int descriptor);
 // changes them.
 class WindowLock {
  public:
-  // A process holds the lock for microseconds, unless it is stopped meanwhile.
+  // A process holds the lock for microseconds, unless it is stopped meanwhile, or takes or gives
+  // back all memory of the window, which takes seconds for 1 GiB on a busy machine.
   static constexpr Duration patience = std::chrono::seconds(1);
 
   explicit WindowLock(int descriptor);
-  // Waits for the lock, at most for `at_most`.
+  // Waits for the lock, at most for `at_most` after the memory of the file last grew or shrank.
   WindowLock(int descriptor, Duration at_most);
   WindowLock(const WindowLock&) = delete;
   WindowLock& operator=(const WindowLock&) = delete;

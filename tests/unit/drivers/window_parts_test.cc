@@ -2,8 +2,16 @@
 // The parts of a window, each alone, on a plain file: which slots, rings and granules belong to
 // which opening.
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "base/file_system.h"
 #include "drivers/cxl/arrivals.h"
 #include "drivers/cxl/granules.h"
 #include "drivers/cxl/opener.h"
@@ -11,11 +19,13 @@
 #include "drivers/cxl/slots.h"
 #include "drivers/cxl/window_lock.h"
 #include "tests/catch.h"
+#include "tests/refused_call.h"
 #include "tests/unit/mentions.h"
 
 namespace urma::drivers::cxl {
 namespace {
 
+using namespace std::chrono_literals;
 using test::mentions;
 using Taken = SegmentMemory::Taken;
 
@@ -54,6 +64,91 @@ TEST_CASE("a window is created once, found by others, and refused with another s
   first->words().header().magic.store(1);
   const WindowSettings same{.path = file.path};
   CHECK(Opener(same).open().status() == Status::invalid_argument);
+}
+
+TEST_CASE("a window that has all its memory is joined without taking the memory again") {
+  const PlainFile file{"/dev/shm/urma-test-" + std::to_string(getpid()) + "-taken"};
+  const auto first = file.open(8 << 20);
+  bool refused = false;
+  bool joined = false;
+  std::thread([&] {
+    refused = test::refuse_call(SYS_fallocate);
+    const WindowSettings same{.path = file.path, .bytes = 8 << 20};
+    joined = Opener(same).open().ok();
+  }).join();
+  if (!refused) {
+    WARN("skipped: the kernel has no filters of system calls");
+    return;
+  }
+  CHECK(joined);
+  // Memory that is missing is taken.
+  REQUIRE(first->file().give_back_memory(4 << 20, page_bytes));
+  CHECK(allocated_bytes(first->file().descriptor()) == (8 << 20) - page_bytes);
+  file.open(8 << 20);
+  CHECK(allocated_bytes(first->file().descriptor()) == 8 << 20);
+}
+
+// A file of two open files, whose locks exclude each other.
+class LockedFile {
+ public:
+  LockedFile() {
+    REQUIRE(waiter_ >= 0);
+    REQUIRE(lock_->held());
+  }
+  LockedFile(const LockedFile&) = delete;
+  LockedFile& operator=(const LockedFile&) = delete;
+  ~LockedFile() {
+    lock_.reset();
+    close(waiter_);
+    close(holder_);
+  }
+
+  void take(int page) { change(0, page); }
+  void give_back(int page) { change(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, page); }
+  void unlock() { lock_.reset(); }
+  bool locks_within(Duration at_most) const { return WindowLock(waiter_, at_most).held(); }
+
+ private:
+  void change(int how, int page) const {
+    const auto bytes = static_cast<off_t>(page_bytes);
+    [[maybe_unused]] const int done = fallocate(holder_, how, page * bytes, bytes);
+  }
+
+  int holder_ = memfd_create("window", MFD_CLOEXEC);
+  int waiter_ = open(("/proc/self/fd/" + std::to_string(holder_)).c_str(), O_RDWR | O_CLOEXEC);
+  std::optional<WindowLock> lock_{std::in_place, holder_};
+};
+
+TEST_CASE("a process waits for the lock while its holder takes or gives back memory") {
+  constexpr int pages = 14;
+  for (const bool gives_back : {false, true}) {
+    LockedFile file;
+    for (int page = 0; gives_back && page < pages; ++page) file.take(page);
+    std::thread holder([&] {
+      for (int page = 0; page < pages; ++page) {
+        std::this_thread::sleep_for(50ms);
+        gives_back ? file.give_back(page) : file.take(page);
+      }
+      file.unlock();
+    });
+    CHECK(file.locks_within(500ms));
+    holder.join();
+  }
+}
+
+TEST_CASE("a process stops waiting for the lock while the same memory is taken and given back") {
+  LockedFile file;
+  std::atomic<bool> over = false;
+  std::thread user([&] {
+    for (int turn = 0; turn < 1000 && !over; ++turn) {
+      std::this_thread::sleep_for(10ms);
+      turn % 2 == 0 ? file.take(0) : file.give_back(0);
+    }
+    file.unlock();
+  });
+  CHECK_FALSE(file.locks_within(100ms));
+  over = true;
+  user.join();
 }
 
 TEST_CASE("a mapping reads what another one stores, and released pages read as zeros") {
