@@ -19,7 +19,7 @@ struct Berth {
   bool with_notify;     // the notification's target is in Jfs::notify
   bool signalled;       // a success has a completion, too; a failure always has one
   bool solicited;       // wakes a target that waits for solicited completions only
-  uint8_t piece_count;  // of local memory
+  uint8_t piece_count;  // of local memory; of an atomic, 1 if that is to have the fetched value
   Status verdict;      // if not ok, the work was found invalid when posted, and completes with this
   Order order;         // as asked for; WorkState::order is what was sent
   Fence fence;         // which works before it must have ended before it begins

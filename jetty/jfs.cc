@@ -2,7 +2,9 @@
 #include "jetty/jfs.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <cstring>
 
 #include "base/accelerator_memory.h"
 #include "base/address_space.h"
@@ -38,10 +40,19 @@ bool inside(const Work& work, uint64_t bytes) {
                         work.segment.address + work.offset, bytes);
 }
 
+// Returns whether the value that an atomic fetches may be stored where the work says.
+bool may_be_fetched(const Work& work) {
+  const Buffer& into = work.buffer;
+  return into.data == nullptr ||
+         (work.atomic != Atomic::store && could_be_memory(into.data, into.bytes) &&
+          !AcceleratorMemory::has(into.data));
+}
+
 Status examine_atomic(const Work& work, uint64_t bytes) {
   const bool more = work.with_immediate || work.with_notify || work.solicits || work.copied ||
-                    !work.buffers.empty() || work.buffer.data != nullptr;
-  if (more || !work.segment.peer || !is_atomic(work.atomic, work.update)) return Status::bad_work;
+                    !work.buffers.empty();
+  if (more || !may_be_fetched(work) || !work.segment.peer || !is_atomic(work.atomic, work.update))
+    return Status::bad_work;
   if (!std::has_single_bit(bytes) || bytes > most_atomic_bytes_of_ub) return Status::bad_work;
   if ((work.segment.address + work.offset) % bytes != 0) return Status::bad_work;
   if (!is_valid(work.segment.atomics)) return Status::bad_work;
@@ -74,6 +85,17 @@ Status examine(const Work& work, uint64_t bytes) {
 bool is_datagram(const Work& work, uint64_t bytes, uint32_t most_bytes) {
   return work.operation == Operation::send && bytes <= most_bytes && work.order == Order::none &&
          work.fence == Fence::none;
+}
+
+// The application may wait for the value without a call, so an aligned word is one store.
+template <class Word>
+void store_word(std::byte* to, uint64_t value) {
+  const auto word = static_cast<Word>(value);
+  if (reinterpret_cast<uintptr_t>(to) % sizeof word != 0) {
+    std::memcpy(to, &word, sizeof word);
+  } else {
+    std::atomic_ref(*reinterpret_cast<Word*>(to)).store(word, std::memory_order_release);
+  }
 }
 
 bool may_name(const Buffer& buffer) {
@@ -144,7 +166,7 @@ uint64_t Jfs::name_pieces(Berth& berth, std::span<const Buffer> buffers, uint16_
 }
 
 void Jfs::fill(Berth& berth, const Work& work, uint16_t lease) {
-  // An atomic's operands are stored with the work: it has no local buffers.
+  // An atomic's operands are stored with the work: only the value that it fetches has memory.
   const bool atomic = work.operation == Operation::atomic;
   const uint64_t bytes = atomic ? work.buffer.bytes : name_memory(berth, work, lease);
   berth.operation = work.operation;
@@ -152,7 +174,8 @@ void Jfs::fill(Berth& berth, const Work& work, uint16_t lease) {
   if (!is_valid(work.operation) || work.operation == Operation::receive) [[unlikely]]
     berth.operation = Operation::write;
   if (atomic) {
-    berth.piece_count = 0;
+    berth.piece = {static_cast<const std::byte*>(work.buffer.data), static_cast<uint32_t>(bytes)};
+    berth.piece_count = work.buffer.data != nullptr ? 1 : 0;
     berth.staged = false;
     berth.atomic = work.atomic;
     berth.update = work.update;
@@ -209,6 +232,22 @@ void Jfs::copy_in(Berth& berth, uint16_t lease) {
   }
   berth.piece = {copy, static_cast<uint32_t>(at - copy)};
   berth.piece_count = at == copy ? 0 : 1;
+}
+
+// Stores the value that an atomic has fetched in the memory that the work named for it.
+void Jfs::store_fetched(uint16_t lease, uint64_t value) {
+  const Piece& into = berth(lease).piece;
+  auto* const to = const_cast<std::byte*>(into.data);
+  switch (into.bytes) {
+    case 1:
+      return store_word<uint8_t>(to, value);
+    case 2:
+      return store_word<uint16_t>(to, value);
+    case 4:
+      return store_word<uint32_t>(to, value);
+    default:
+      return store_word<uint64_t>(to, value);
+  }
 }
 
 void Jfs::polled(uint16_t lease) {

@@ -56,6 +56,7 @@ class Jfs : public Leases {
   const AtomicValues& values(uint16_t lease) const { return begin<BesideBerth>()[lease].atomic; }
   void fetched(uint16_t lease, uint64_t value) {
     begin<BesideBerth>()[lease].atomic.fetched = value;
+    if (berth(lease).piece_count > 0) store_fetched(lease, value);
   }
   void doubt(uint16_t lease) { begin<Berth>()[lease].doubtful = true; }
   // The berth number `next` will be given back together with `lease`.
@@ -73,6 +74,8 @@ class Jfs : public Leases {
   using Leases::touch;
 
  private:
+  void store_fetched(uint16_t lease, uint64_t value);
+
   // Few works notify or are atomics, and none is both.
   union BesideBerth {
     NotifyTarget notify;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomics of several processors, engines and media on one word.
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <set>
 #include <thread>
 
@@ -76,6 +78,70 @@ TEST_CASE(
       REQUIRE(word_of(segment, 8) == posted);
     }
   }
+}
+
+TEST_CASE("the fetched value is stored in memory of the application, without a poll") {
+  for (const std::string_view driver : media) {
+    INFO(driver);
+    const Medium medium(driver);
+    Side owner = Side::open(medium.text(), {.threads = Threads::served});
+    Side user = Side::open(medium.text(), {.threads = Threads::served});
+    const Segment segment = owner.device.allocate(4096, words_rights).value();
+    const RemoteSegment there = user.device.import(segment.descriptor()).value().segment;
+    constexpr uint64_t other = 0x1111111111111111;
+    alignas(8) std::array<uint64_t, 3> words{other, other, other};
+    const auto fetch = [&](Work work, uint64_t expected) {
+      words.fill(other);
+      word_of(segment, 1) = 0x0807060504030201;
+      REQUIRE(user.jetty.post(work.into(&words[1])) == 1);
+      const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+      while (std::atomic_ref(words[1]) != expected && std::chrono::steady_clock::now() < until) {
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      }
+      CHECK(words[1] == expected);
+      CHECK((words[0] == other && words[2] == other));
+      const auto done = collect(user.jetty, 1);
+      REQUIRE(done.size() == 1);
+      CHECK(done[0].ok());
+    };
+    fetch(fetch_add(there, 8, 1), 0x0807060504030201);
+    fetch(swap<uint32_t>(there, 12, 1), other << 32 >> 32 << 32 | 0x08070605);
+    fetch(fetch_or<uint16_t>(there, 10, 1), (other & ~uint64_t{0xffff}) | 0x0403);
+    fetch(compare_swap<uint8_t>(there, 9, 5, 1), (other & ~uint64_t{0xff}) | 0x02);
+    // An unsignalled one has no completion, but a value.
+    words.fill(other);
+    REQUIRE(user.jetty.post(fetch_add(there, 8, 1).into(&words[1]).unsignalled()) == 1);
+    CHECK(run_one(user.jetty, fetch_add(there, 8, 1)).ok());
+    CHECK(words[1] == word_of(segment, 1) - 2);
+    // Failures store nothing.
+    words.fill(other);
+    CHECK(run_one(user.jetty, fetch_add(there, 9, 1).into(&words[1])).status == Status::bad_work);
+    CHECK(run_one(user.jetty, fetch_add(there, 4096, 1).into(&words[1])).status ==
+          Status::remote_access);
+    CHECK(run_one(user.jetty, atomic_store(there, 8, Update::add, 1).into(&words[1])).status ==
+          Status::bad_work);
+    CHECK(words[1] == other);
+  }
+}
+
+// The value that an atomic fetches is not stored in memory that was unregistered, whatever arrives.
+TEST_CASE("unregistering the memory of fetched values ends the atomics that would store there") {
+  const Medium medium("udp:");
+  Side owner = Side::open(medium.text(), {.threads = Threads::inlined});
+  Side user = Side::open(medium.text(), {.threads = Threads::served});
+  const Segment segment = owner.device.allocate(4096, words_rights).value();
+  const RemoteSegment there = user.device.import(segment.descriptor()).value().segment;
+  alignas(64) std::array<std::byte, 4096> memory{};
+  Segment local = user.device.register_memory(memory, Rights::local_only).value();
+  // The owner does not run, so the atomic waits.
+  REQUIRE(user.jetty.post(fetch_add(there, 0, 1).into(memory.data() + 8)) == 1);
+  local.unregister().value();
+  const auto done = collect(user.jetty, 1);
+  REQUIRE(done.size() == 1);
+  CHECK((done[0].status == Status::unknown || done[0].status == Status::flushed));
+  memory.fill(std::byte{7});
+  for (unsigned i = 0; i < 100; ++i) (void)owner.jetty.wait(std::chrono::milliseconds(1));
+  CHECK(std::ranges::all_of(memory, [](std::byte one) { return one == std::byte{7}; }));
 }
 
 // The segment is unregistered while a peer adds to its words. The sum must lie between the number

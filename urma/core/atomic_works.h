@@ -25,10 +25,12 @@ namespace urma {
 // stores evidence in the word itself (a version beside the value, or one counter for each writer).
 // After any other failure the word is unchanged:
 //   bad_work            not aligned, an invalid size, or with an immediate, a notification, buffers
+//                       (one for the fetched value is allowed: Work::into)
 //   remote_access       outside of the segment, or without Rights::atomic
 //   unsupported         16, 32 or 64 bytes, or the segment's AtomicDomain is `device`
 //   remote_unsupported  the owner's version has no atomics, or the segment is guarded
-// The previous value is lost if the atomic is unsignalled, since no completion contains it.
+// The previous value is lost if the atomic is unsignalled, since no completion contains it, and has
+// no memory for it (Work::into).
 template <class Word>
 concept AtomicWord =
     std::integral<Word> && !std::same_as<Word, bool> &&
