@@ -149,7 +149,8 @@ bool Jfc::record(const Completion& from, urma_cr_t& to) {
       keep_or_log("the record of a suspension",
                   [&] { add_last(what->sender->ended(URMA_CR_WR_SUSPEND_DONE)); });
     }
-    return what->sender->finish(from, to);
+    what->sender->finish(from, to);
+    return true;
   }
   if (what != nullptr && what->receives != nullptr) what->receives->note_taken();
   to.flag.bs.s_r = 1;

@@ -93,6 +93,12 @@ bool makes_a_record_there(urma_opcode_t opcode) {
                 "register the memory, and give its urma_target_seg");
 }
 
+[[gnu::noinline, gnu::cold]] urma_status_t refuse_peer(const char* call) {
+  return refuse(URMA_EINVAL, call,
+                "a work names a remote segment that is not of the process of its target. Fix: give "
+                "a segment that was imported from there, or the target of the segment's process");
+}
+
 Atomic atomic_of(urma_opcode_t opcode) {
   switch (opcode) {
     case URMA_OPC_CAS:
@@ -166,7 +172,6 @@ Result<void> Sender::activate() {
   }
   if (options_.id != 0) options.id = JettyId(options_.id);
   const std::lock_guard held(context_.numbers());
-  fetching_ = std::vector<Fetching>(berths);  // first, as it may throw
   entries_ = {.count = berths};
   auto made = jfc.with_room(entries_, [&] {
     options.completions = entries_.queue;
@@ -249,7 +254,6 @@ urma_status_t Sender::post(const char* call, urma_jfs_wr_t* list, urma_target_je
     const size_t taken =
         batch.count > 0 ? jetty_->post(std::span(batch.works).first(batch.count)) : 0;
     if (taken < batch.count) {
-      give_back_slots(batch, taken);
       *bad = batch.from[taken];
       return URMA_ENOMEM;
     }
@@ -328,6 +332,8 @@ urma_status_t Sender::to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& wor
         "count as one if each begins where the earlier one ends), and a write with notify "
         "a further one. Fix: import the segment, and give it as tseg");
   }
+  if (work.segment.peer != work.target.peer) [[unlikely]]
+    return refuse_peer(batch.call);
   work.copied = work.copied && !reads;
   if (const auto status = local(batch, here, work.copied, work)) return status;
   if (wr.opcode == URMA_OPC_WRITE_IMM) {
@@ -362,43 +368,18 @@ urma_status_t Sender::to_atomic(Batch& batch, const urma_jfs_wr_t& wr, Work& wor
                   "an atomic needs a remote word of 1, 2, 4 or 8 bytes in an imported segment, and "
                   "as many local bytes in a registered one. Fix: give both");
   }
-  Fetching* const slot = take_slot();
-  if (slot == nullptr) return URMA_ENOMEM;
-  slot->signalled = work.signalled;
-  slot->user_ctx = work.tag_value;
-  slot->to = reinterpret_cast<void*>(here->addr);
-  slot->bytes = there->len;
+  if (segment.peer != work.target.peer) [[unlikely]]
+    return refuse_peer(batch.call);
   work.operation = Operation::atomic;
   work.atomic = atomic_of(wr.opcode);
   work.segment = segment;
   work.offset = offset;
-  work.buffer = {nullptr, there->len};
+  work.buffer = {reinterpret_cast<void*>(here->addr), there->len};
   work.target = {};
   work.copied = work.solicits = false;
-  work.signalled = true;  // the value that it fetches is stored when its completion is polled
   work.immediate_value = compares ? wr.cas.swap_data : wr.faa.operand;
   work.expected_value = compares ? wr.cas.cmp_data : 0;
-  work.tag_value = static_cast<uint64_t>(slot - fetching_.data());
   return URMA_SUCCESS;
-}
-
-// Slots are used in turn, so that the next one is mostly free.
-Sender::Fetching* Sender::take_slot() {
-  for (size_t tries = 0; tries < fetching_.size(); ++tries) {
-    Fetching& slot = fetching_[next_slot_];
-    next_slot_ = (next_slot_ + 1) % fetching_.size();
-    if (!slot.used.exchange(true, std::memory_order_acquire)) return &slot;
-  }
-  return nullptr;
-}
-
-// Ends the slots of atomics that could not be posted.
-void Sender::give_back_slots(const Batch& batch, size_t first) {
-  for (size_t i = first; i < batch.count; ++i) {
-    const Work& work = batch.works[i];
-    if (work.operation != Operation::atomic) continue;
-    fetching_[work.tag_value].used.store(false, std::memory_order_release);
-  }
 }
 
 Result<PeerId> Sender::peer(const Place& place) {
@@ -484,23 +465,13 @@ urma_status_t Sender::local(Batch& batch, const urma_sg_t& list, bool is_inline,
 
 // ---- completions
 
-bool Sender::finish(const Completion& from, urma_cr_t& to) {
+void Sender::finish(const Completion& from, urma_cr_t& to) {
   if (from.status == Status::peer_restarted) [[unlikely]] {
     peer_restarted_.store(true, std::memory_order_relaxed);
   }
   // The library says more of a work that was under way when its queue was flushed.
   const bool cut = from.status == Status::unknown || from.status == Status::receiver_not_ready;
   if (cut && state() == URMA_JETTY_STATE_ERROR) to.status = URMA_CR_WR_FLUSH_ERR;
-  if (from.operation != Operation::atomic || from.tag >= fetching_.size()) return true;
-  Fetching& slot = fetching_[from.tag];
-  if (from.ok()) {
-    const uint64_t value = from.fetched();
-    std::memcpy(slot.to, &value, slot.bytes);  // the word's first bytes, as hosts are little-endian
-  }
-  to.user_ctx = slot.user_ctx;
-  const bool shown = slot.signalled || !from.ok();
-  slot.used.store(false, std::memory_order_release);
-  return shown;
 }
 
 }  // namespace urma::umdk

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "umdk/checks.h"
 #include "umdk/context.h"
@@ -46,21 +45,11 @@ class Sender {
   // Returns whether this failure suspends the Jetty, as its flag error_suspend asks. Called by the
   // thread that polls.
   bool suspends(const Completion& failed);
-  // Completes the record of a work of this Jetty. Returns false if the program is not to see it.
-  // Called by the thread that polls.
-  bool finish(const Completion& from, urma_cr_t& to);
+  // Completes the record of a work of this Jetty. Called by the thread that polls.
+  void finish(const Completion& from, urma_cr_t& to);
 
  private:
   struct Batch;
-  // An atomic that is outstanding: its work has the number of its slot as a tag.
-  struct Fetching {
-    std::atomic<bool> used{false};
-    bool signalled = false;
-    uint64_t user_ctx = 0;
-    void* to = nullptr;
-    uint32_t bytes = 0;
-  };
-
   // A peer to which the program sends by targets that it wrote itself. The device looks it up once,
   // which allocates memory, and again after a peer has restarted: the new process can have the same
   // place.
@@ -77,8 +66,6 @@ class Sender {
   bool resolve(const urma_jfs_wr_t& wr, urma_target_jetty_t* bound, RemoteJetty& out);
   bool remote(const urma_sge_t& range, PeerId peer, RemoteSegment& segment, uint64_t& offset);
   urma_status_t local(Batch& batch, const urma_sg_t& list, bool is_inline, Work& work);
-  Fetching* take_slot();
-  void give_back_slots(const Batch& batch, size_t first);
   Result<PeerId> peer(const Place& place);
   Result<PeerId> look_up(const Place& place);
 
@@ -93,8 +80,6 @@ class Sender {
   WorkLimits limits_{};
   bool ordered_ = false;    // each work waits for the earlier ones
   bool datagrams_ = false;  // URMA_TM_UM
-  std::vector<Fetching> fetching_;
-  size_t next_slot_ = 0;
   std::array<Known, known_sets * known_ways> known_{};
   size_t next_known_ = 0;
   // Whether a work has ended because its peer restarted. Set by the thread that polls; the next

@@ -29,6 +29,38 @@ static void foreign_ranges(struct ends* ends) {
   CHECK(bad_receive == &receive);
 }
 
+// The segment of a work is of the process of its target, whether the work names that or the Jetty
+// is bound to it.
+static void segments_of_a_third_end(struct ends* ends, const char* device) {
+  struct end* a = &ends->a;
+  struct end c = make_end(device, URMA_TM_RM);
+  urma_token_t token = secret;
+  urma_target_seg_t* third =
+      urma_import_seg(a->ctx, &c.seg->seg, &token, 0, (urma_import_seg_flag_t){0});
+  REQUIRE(third != NULL);
+  memset(c.memory, 1, 16);
+  static const urma_opcode_t opcodes[] = {URMA_OPC_WRITE, URMA_OPC_READ, URMA_OPC_WRITE_IMM,
+                                          URMA_OPC_FADD};
+  for (size_t i = 0; i < sizeof opcodes / sizeof opcodes[0]; ++i) {
+    urma_sge_t local = here(a, 0, 8);
+    urma_sge_t remote = {.addr = c.seg->seg.ubva.va, .len = 8, .tseg = third};
+    urma_jfs_wr_t wr = {.opcode = opcodes[i], .tjetty = a->to};
+    urma_jfs_wr_t* bad = NULL;
+    if (opcodes[i] == URMA_OPC_FADD) {
+      wr.faa.dst = &remote;
+      wr.faa.src = &local;
+    } else {
+      wr.rw.src = (urma_sg_t){opcodes[i] == URMA_OPC_READ ? &remote : &local, 1};
+      wr.rw.dst = (urma_sg_t){opcodes[i] == URMA_OPC_READ ? &local : &remote, 1};
+    }
+    REFUSES(EINVAL, urma_post_jetty_send_wr(a->jetty, &wr, &bad));
+  }
+  CHECK(strstr(last_reason, "target") != NULL);
+  CHECK(c.memory[0] == 1 && c.memory[7] == 1);
+  CHECK(urma_unimport_seg(third) == URMA_SUCCESS);
+  end_end(&c);
+}
+
 static void wrong_ranges(struct ends* ends) {
   struct end* a = &ends->a;
   urma_sge_t from[6];
@@ -262,6 +294,7 @@ static void wrong_atomics(struct ends* ends) {
 static void one_device(const char* device) {
   struct ends ends = make_ends(device, URMA_TM_RM);
   foreign_ranges(&ends);
+  segments_of_a_third_end(&ends, device);
   wrong_ranges(&ends);
   wrong_opcodes(&ends);
   wrong_atomics(&ends);

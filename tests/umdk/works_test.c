@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every kind of work between two contexts, and what its records say.
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/umdk/check.h"
 #include "tests/umdk/ends.h"
@@ -162,6 +164,36 @@ static void atomics(struct ends* ends) {
   CHECK(fetch(ends, URMA_OPC_CAS, 1, 2, 3) == 1);
 }
 
+// The fetched value is in its place without a poll, so the memory may be unmapped before one.
+static void fetched_without_a_poll(struct ends* ends) {
+  struct end* a = &ends->a;
+  char* const page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(page != MAP_FAILED);
+  urma_seg_cfg_t cfg = {.va = (uint64_t)page, .len = 4096};
+  cfg.flag.bs.access = URMA_ACCESS_LOCAL_ONLY;
+  urma_target_seg_t* const local = urma_register_seg(a->ctx, &cfg);
+  REQUIRE(local != NULL);
+  volatile uint64_t* const fetched = (volatile uint64_t*)page;
+  *(uint64_t*)ends->b.memory = 40;
+  urma_sge_t word = there(a, 0, 8);
+  urma_sge_t previous = {.addr = (uint64_t)page, .len = 8, .tseg = local};
+  urma_jfs_wr_t wr = {.opcode = URMA_OPC_FADD, .tjetty = a->to, .user_ctx = 61};
+  wr.flag.bs.complete_enable = 1;
+  wr.faa.dst = &word;
+  wr.faa.src = &previous;
+  wr.faa.operand = 2;
+  urma_jfs_wr_t* bad = NULL;
+  CHECK(urma_post_jetty_send_wr(a->jetty, &wr, &bad) == URMA_SUCCESS);
+  const double until = now_ms() + 10000;
+  while (*fetched != 40 && now_ms() < until) usleep(100);
+  CHECK(*fetched == 40 && *(uint64_t*)ends->b.memory == 42);
+  CHECK(urma_unregister_seg(local) == URMA_SUCCESS);
+  CHECK(munmap(page, 4096) == 0);
+  urma_cr_t record;
+  CHECK(collect(a->jfc, &record, 1) == 1);
+  check_work(a, &record, 61);
+}
+
 int main(void) {
   name_devices();
   for (int i = 0; i < device_count; ++i) {
@@ -178,6 +210,7 @@ int main(void) {
       send_message(&ends, true);
       write_notify(&ends);
       atomics(&ends);
+      fetched_without_a_poll(&ends);
       end_ends(&ends);
     }
   }
