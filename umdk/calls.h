@@ -85,6 +85,27 @@ urma_status_t with(const char* call, const char* what, Public* given, Function&&
   return run(call, [&] { return function(*object); });
 }
 
+// A call that changes the state of an object: as `with`, but other threads that do the same wait.
+template <class Object, class Public, class Function>
+urma_status_t alone_with(const char* call, const char* what, Public* given, Function&& function) {
+  const Claim<Object> claim(given);
+  if (claim.object() == nullptr) return refuse_null(call, what);
+  if (is_inherited(*claim.object())) return refuse_inherited(call);
+  return run(call, [&] { return function(*claim.object()); });
+}
+
+// A call that ends an object: the function has destroyed it if it returns URMA_SUCCESS. One of
+// several threads ends it; the others are refused as for a deleted object.
+template <class Object, class Public, class Function>
+urma_status_t end_object(const char* call, const char* what, Public* given, Function&& function) {
+  Claim<Object> claim(given);
+  if (claim.object() == nullptr) return refuse_null(call, what);
+  if (is_inherited(*claim.object())) return refuse_inherited(call);
+  const urma_status_t status = run(call, [&] { return function(*claim.object()); });
+  if (status == URMA_SUCCESS) claim.drop();
+  return status;
+}
+
 // A call on a context that makes something of it. Returns null with errno set if it does not exist,
 // or belongs to the parent of this process.
 inline Context* context_of(const char* call, urma_context_t* given) {

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <new>
 
-#include "umdk/handle.h"
 #include "umdk/log.h"
 #include "umdk/moved_memory.h"
 #include "urma/core/descriptor.h"
@@ -27,8 +26,6 @@ void lend(urma::Device&& device, std::vector<Segment>&& pages) {
 }
 
 }  // namespace
-
-std::atomic<uint32_t> Context::forks{0};
 
 void Context::FreeTable::operator()(std::atomic<const Numbered*>* table) const {
   std::free(static_cast<void*>(table));

@@ -11,6 +11,7 @@
 #include "umdk/descriptor.h"
 #include "umdk/device_list.h"
 #include "umdk/echo.h"
+#include "umdk/handle.h"
 #include "umdk/place.h"
 
 namespace urma::umdk {
@@ -90,9 +91,6 @@ struct Context : urma_context_t {
   uint64_t handle = 0;
 
  private:
-  // How many calls of fork() led to this process.
-  static std::atomic<uint32_t> forks;
-
   void end_kept();
   bool take_from_device(urma_async_event_t& event);
   bool translate(const Event& event, urma_async_event_t& out) const;

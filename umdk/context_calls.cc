@@ -187,7 +187,7 @@ urma_context_t* urma_create_context(urma_device_t* dev, uint32_t eid_index) {
 }
 
 urma_status_t urma_delete_context(urma_context_t* ctx) {
-  return with<Context>(__func__, "ctx", ctx, [](Context& context) {
+  return end_object<Context>(__func__, "ctx", ctx, [](Context& context) {
     if (context.is_held()) {
       return refuse(URMA_EAGAIN, "urma_delete_context",
                     "it has %lu objects. Fix: delete these first",

@@ -36,7 +36,7 @@ urma_jetty_grp_t* urma_create_jetty_grp(urma_context_t* ctx, urma_jetty_grp_cfg_
 }
 
 urma_status_t urma_delete_jetty_grp(urma_jetty_grp_t* jetty_grp) {
-  return with<Group>(__func__, "jetty_grp", jetty_grp, [&](Group& group) {
+  return end_object<Group>(__func__, "jetty_grp", jetty_grp, [&](Group& group) {
     const uint32_t members = group.count();
     if (members > 0) {
       return refuse(URMA_ENOPERM, "urma_delete_jetty_grp",

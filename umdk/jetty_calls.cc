@@ -81,7 +81,7 @@ urma_target_jetty_t* import(const char* call, urma_context_t* ctx, urma_rjetty_t
 urma_status_t bind(const char* call, urma_jetty_t* given, urma_target_jetty_t* to) {
   Target* const target = find<Target>(to);
   if (target == nullptr) return refuse_null(call, "tjetty");
-  return with<Jetty>(call, "jetty", given, [&](Jetty& jetty) {
+  return alone_with<Jetty>(call, "jetty", given, [&](Jetty& jetty) {
     if (target->urma_ctx != jetty.urma_ctx) {
       return refuse(URMA_EINVAL, call,
                     "the target was imported into another context. Fix: import it into that of the "
@@ -108,7 +108,7 @@ urma_status_t bind(const char* call, urma_jetty_t* given, urma_target_jetty_t* t
 }
 
 urma_status_t unbind(const char* call, urma_jetty_t* given) {
-  return with<Jetty>(call, "jetty", given, [&](Jetty& jetty) {
+  return alone_with<Jetty>(call, "jetty", given, [&](Jetty& jetty) {
     if (jetty.jetty_cfg.jfs_cfg.trans_mode != URMA_TM_RC || jetty.remote_jetty == nullptr) {
       return refuse(jetty.remote_jetty == nullptr ? URMA_EINVAL : URMA_ENOPERM, call,
                     "the Jetty is not bound. Fix: none is needed");
@@ -250,13 +250,13 @@ urma_status_t urma_get_jetty_opt(urma_jetty_t* jetty, uint64_t opt, void* buf, u
 }
 
 urma_status_t urma_active_jetty(urma_jetty_t* jetty) {
-  return with<Jetty>(__func__, "jetty", jetty,
-                     [](Jetty& object) { return activate("urma_active_jetty", object); });
+  return alone_with<Jetty>(__func__, "jetty", jetty,
+                           [](Jetty& object) { return activate("urma_active_jetty", object); });
 }
 
 urma_status_t urma_deactive_jetty(urma_jetty_t* jetty) {
-  return with<Jetty>(__func__, "jetty", jetty,
-                     [](Jetty& object) { return deactivate("urma_deactive_jetty", object); });
+  return alone_with<Jetty>(__func__, "jetty", jetty,
+                           [](Jetty& object) { return deactivate("urma_deactive_jetty", object); });
 }
 
 urma_status_t urma_free_jetty(urma_jetty_t* jetty) { return release<Jetty>(__func__, jetty); }

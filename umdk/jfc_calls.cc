@@ -59,7 +59,7 @@ urma_jfce_t* urma_create_jfce(urma_context_t* ctx) {
 }
 
 urma_status_t urma_delete_jfce(urma_jfce_t* jfce) {
-  return with<Jfce>(__func__, "jfce", jfce, [](Jfce& events) {
+  return end_object<Jfce>(__func__, "jfce", jfce, [](Jfce& events) {
     if (events.ref.atomic_cnt.load() > 1) {
       return refuse(URMA_FAIL, "urma_delete_jfce", "JFCs use it. Fix: delete these first");
     }
@@ -107,13 +107,13 @@ urma_status_t urma_get_jfc_opt(urma_jfc_t* jfc, uint64_t option, void* buf, uint
 }
 
 urma_status_t urma_active_jfc(urma_jfc_t* jfc) {
-  return with<Jfc>(__func__, "jfc", jfc,
-                   [](Jfc& queue) { return activate("urma_active_jfc", queue); });
+  return alone_with<Jfc>(__func__, "jfc", jfc,
+                         [](Jfc& queue) { return activate("urma_active_jfc", queue); });
 }
 
 urma_status_t urma_deactive_jfc(urma_jfc_t* jfc) {
-  return with<Jfc>(__func__, "jfc", jfc,
-                   [](Jfc& queue) { return deactivate("urma_deactive_jfc", queue); });
+  return alone_with<Jfc>(__func__, "jfc", jfc,
+                         [](Jfc& queue) { return deactivate("urma_deactive_jfc", queue); });
 }
 
 urma_status_t urma_free_jfc(urma_jfc_t* jfc) { return release<Jfc>(__func__, jfc); }

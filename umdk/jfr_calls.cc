@@ -158,13 +158,13 @@ urma_status_t urma_get_jfr_opt(urma_jfr_t* jfr, uint64_t opt, void* buf, uint32_
 }
 
 urma_status_t urma_active_jfr(urma_jfr_t* jfr) {
-  return with<Jfr>(__func__, "jfr", jfr,
-                   [](Jfr& queue) { return activate("urma_active_jfr", queue); });
+  return alone_with<Jfr>(__func__, "jfr", jfr,
+                         [](Jfr& queue) { return activate("urma_active_jfr", queue); });
 }
 
 urma_status_t urma_deactive_jfr(urma_jfr_t* jfr) {
-  return with<Jfr>(__func__, "jfr", jfr,
-                   [](Jfr& queue) { return deactivate("urma_deactive_jfr", queue); });
+  return alone_with<Jfr>(__func__, "jfr", jfr,
+                         [](Jfr& queue) { return deactivate("urma_deactive_jfr", queue); });
 }
 
 urma_status_t urma_free_jfr(urma_jfr_t* jfr) { return release<Jfr>(__func__, jfr); }

@@ -115,13 +115,13 @@ urma_status_t urma_get_jfs_opt(urma_jfs_t* jfs, uint64_t opt, void* buf, uint32_
 }
 
 urma_status_t urma_active_jfs(urma_jfs_t* jfs) {
-  return with<Jfs>(__func__, "jfs", jfs,
-                   [](Jfs& queue) { return activate("urma_active_jfs", queue); });
+  return alone_with<Jfs>(__func__, "jfs", jfs,
+                         [](Jfs& queue) { return activate("urma_active_jfs", queue); });
 }
 
 urma_status_t urma_deactive_jfs(urma_jfs_t* jfs) {
-  return with<Jfs>(__func__, "jfs", jfs,
-                   [](Jfs& queue) { return deactivate("urma_deactive_jfs", queue); });
+  return alone_with<Jfs>(__func__, "jfs", jfs,
+                         [](Jfs& queue) { return deactivate("urma_deactive_jfs", queue); });
 }
 
 urma_status_t urma_free_jfs(urma_jfs_t* jfs) { return release<Jfs>(__func__, jfs); }

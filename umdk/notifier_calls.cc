@@ -48,7 +48,7 @@ urma_notifier_t* urma_create_notifier(urma_context_t* ctx) {
 }
 
 urma_status_t urma_delete_notifier(urma_notifier_t* notifier) {
-  return with<Notifier>(__func__, "notifier", notifier, [](Notifier& object) {
+  return end_object<Notifier>(__func__, "notifier", notifier, [](Notifier& object) {
     Pool<Notifier>::destroy(&object);
     return URMA_SUCCESS;
   });

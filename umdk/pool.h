@@ -29,9 +29,10 @@ class Pool {
     void* const memory = take();
     try {
       auto* const object = new (memory) Object(std::forward<Arguments>(arguments)...);
-      object->handle = mark_of(object);
+      handle_of(*object).store(mark_of(object), std::memory_order_relaxed);
       return object;
     } catch (...) {
+      std::memset(memory, 0, sizeof(Object));
       give_back(memory);
       throw;
     }
@@ -42,9 +43,16 @@ class Pool {
   using Owner = std::unique_ptr<Object, Destroy>;
 
   static void destroy(Object* object) {
-    object->handle = 0;
+    auto* const memory = reinterpret_cast<std::byte*>(object);
+    auto* const handle = reinterpret_cast<std::byte*>(&object->handle);
+    handle_of(*object).store(0);
     object->~Object();
-    give_back(object);
+    // A thread that is about to claim the object reads the handle.
+    std::memset(memory, 0, static_cast<size_t>(handle - memory));
+    std::atomic_ref(*reinterpret_cast<uint64_t*>(handle)).store(0, std::memory_order_relaxed);
+    std::byte* const rest = handle + sizeof(uint64_t);
+    std::memset(rest, 0, static_cast<size_t>(memory + sizeof(Object) - rest));
+    give_back(memory);
   }
 
  private:
@@ -58,7 +66,6 @@ class Pool {
     return ::operator new (sizeof(Object), std::align_val_t{alignof(Object)});
   }
   static void give_back(void* memory) {
-    std::memset(memory, 0, sizeof(Object));
     const std::lock_guard held(mutex());
     free().push_back(memory);
   }

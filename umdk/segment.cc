@@ -206,7 +206,11 @@ Result<void> unregister_segment(TargetSegment& segment) {
     token->ref.atomic_cnt.fetch_sub(1);
   }
   Pool<TargetSegment>::destroy(&segment);
-  if (implied) Pool<Token>::destroy(token);
+  // A program may try to free this TokenID, too.
+  if (Claim<Token> claim(implied ? token : nullptr); claim.object() != nullptr) {
+    Pool<Token>::destroy(token);
+    claim.drop();
+  }
   return {};
 }
 

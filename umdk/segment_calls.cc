@@ -21,7 +21,7 @@ urma_token_id_t* urma_alloc_token_id_ex(urma_context_t* ctx, urma_token_id_flag_
 }
 
 urma_status_t urma_free_token_id(urma_token_id_t* token_id) {
-  return with<Token>(__func__, "token_id", token_id, [](Token& token) {
+  return end_object<Token>(__func__, "token_id", token_id, [](Token& token) {
     if (token.is_used()) {
       return refuse(URMA_EINVAL, "urma_free_token_id",
                     "segments have it. Fix: unregister these first");
@@ -43,7 +43,7 @@ urma_target_seg_t* urma_register_seg(urma_context_t* ctx, urma_seg_cfg_t* seg_cf
 }
 
 urma_status_t urma_unregister_seg(urma_target_seg_t* target_seg) {
-  return with<TargetSegment>(__func__, "target_seg", target_seg, [](TargetSegment& segment) {
+  return end_object<TargetSegment>(__func__, "target_seg", target_seg, [](TargetSegment& segment) {
     if (segment.is_imported()) {
       return refuse(URMA_EINVAL, "urma_unregister_seg",
                     "the segment was imported. Fix: call urma_unimport_seg");
@@ -78,7 +78,7 @@ urma_target_seg_t* urma_import_seg(urma_context_t* ctx, urma_seg_t* seg, urma_to
 }
 
 urma_status_t urma_unimport_seg(urma_target_seg_t* tseg) {
-  return with<TargetSegment>(__func__, "tseg", tseg, [](TargetSegment& segment) {
+  return end_object<TargetSegment>(__func__, "tseg", tseg, [](TargetSegment& segment) {
     if (!segment.is_imported()) {
       return refuse(URMA_EINVAL, "urma_unimport_seg",
                     "the segment was registered here. Fix: call urma_unregister_seg");

@@ -41,7 +41,7 @@ Result<Target*> import_target(Context& context, const urma_target_jetty_t& descr
 }
 
 urma_status_t unimport_target(const char* call, urma_target_jetty_t* given) {
-  return with<Target>(call, "the target", given, [&](Target& target) {
+  return end_object<Target>(call, "the target", given, [&](Target& target) {
     if (target.bound.load() > 0) {
       return refuse(URMA_FAIL, call, "a Jetty is bound to it. Fix: call urma_unbind_jetty first");
     }

@@ -82,7 +82,7 @@ Object* create(const char* call, urma_context_t* ctx, Config* cfg) {
 
 template <class Object, class Public>
 urma_status_t remove(const char* call, Public* given) {
-  return with<Object>(call, "the object", given, [&](Object& object) {
+  return end_object<Object>(call, "the object", given, [&](Object& object) {
     const urma_status_t status = deactivate(call, object);
     if (status == URMA_SUCCESS) Pool<Object>::destroy(&object);
     return status;
@@ -91,7 +91,7 @@ urma_status_t remove(const char* call, Public* given) {
 
 template <class Object, class Public>
 urma_status_t release(const char* call, Public* given) {
-  return with<Object>(call, "the object", given, [&](Object& object) {
+  return end_object<Object>(call, "the object", given, [&](Object& object) {
     if (object.active()) return wrong_state(call, true);
     if (const auto status = may_end(call, object); status != URMA_SUCCESS) return status;
     Pool<Object>::destroy(&object);
