@@ -63,7 +63,8 @@ std::string text_of(const Options& options, const Listed& devices) {
   const Pages pages = read_pages();
   const auto opened = opened_at(devices[0], pages);
   complain(pages.skipped);
-  complain(left_out(opened, *options.resource));
+  complain(not_shown(opened, *options.resource));
+  if (options.id) complain(left_out(opened, *options.resource));
   return resource_text(devices[0].name, opened, *options.resource, options.id);
 }
 

@@ -16,24 +16,17 @@ namespace {
 
 using Words = std::span<const std::string>;
 
-constexpr std::array<std::pair<std::string_view, Resource>, 8> resources = {
+constexpr std::array<std::pair<std::string_view, Resource>, 10> resources = {
     {{"jfc", Resource::jfc},
      {"jfs", Resource::jfs},
      {"jfr", Resource::jfr},
      {"jetty", Resource::jetty},
      {"jetty_group", Resource::jetty_group},
+     {"rc", Resource::rc},
      {"seg", Resource::seg},
      {"tp", Resource::tp},
+     {"tpreuse", Resource::tpreuse},
      {"stats", Resource::stats}}};
-
-// Words of UMDK's urma_admin for things that liburma does not have.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> absent = {
-    {{"rc",
-      "the pages of processes do not show which Jetties are bound. Fix: show the channels, with "
-      "urma_admin show dev DEV tp"},
-     {"tpreuse",
-      "a channel is made anew when it is needed. Fix: show the channels, with "
-      "urma_admin show dev DEV tp"}}};
 
 // Returns what is wrong with a word, as a sentence that needs a fix.
 std::string wrong_word(std::string_view word, const std::vector<std::string>& valid) {
@@ -42,21 +35,14 @@ std::string wrong_word(std::string_view word, const std::vector<std::string>& va
                      near.empty() ? "" : "; perhaps " + near + " is meant");
 }
 
-[[noreturn]] void refuse_absent(std::string_view word) {
-  for (const auto& [name, why] : absent) {
-    if (name == word) throw Failure(Exit::error, fmt::format("{}: {}", name, why));
-  }
-  std::vector<std::string> valid;
-  for (const auto& [name, resource] : resources) valid.emplace_back(name);
-  usage(fmt::format("{}. Fix: give jfc, jfs, jfr, jetty, jetty_group, seg, tp or stats",
-                    wrong_word(word, valid)));
-}
-
 Resource read_resource(std::string_view word) {
+  std::vector<std::string> valid;
   for (const auto& [name, resource] : resources) {
     if (name == word) return resource;
+    valid.emplace_back(name);
   }
-  refuse_absent(word);
+  usage(fmt::format("{}. Fix: give jfc, jfs, jfr, jetty, jetty_group, seg, tp or stats",
+                    wrong_word(word, valid)));
 }
 
 // The words behind "show dev".
@@ -142,7 +128,7 @@ std::string help() {
   urma_admin show --json              all of it, for programs
 
   show dev DEV RESOURCE [ID]   jfc, jfs, jfr, jetty, jetty_group, seg (by its TokenID), tp, stats
-                               (by the process)
+                               (by the process); rc and tpreuse, of which there are none
   -d, --dev DEV                only this device
   --brief, --all               as in UMDK, for devices that consist of several: there are none
   -w, --whole                  also what the devices can do
@@ -153,7 +139,8 @@ std::string help() {
 The devices are those of this user's programs (URMA_DEVICES). The processes are those of this user,
 or for root of all users, whose device has the EID, in C++ or C. A page shows 48 Jetties, JFSs,
 JFRs and groups, 16 JFCs, 32 segments and 64 channels of a device, and tells how many more there
-are.
+are: a list ends with these, and a count such as "48 to 60" says that some of them may be of its
+kind.
 
 Exit codes: 0 ok   1 error, no such device or resource   2 usage
 )";

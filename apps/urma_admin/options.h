@@ -8,7 +8,8 @@
 namespace urma::apps::admin {
 
 // A kind of objects that processes have on a device.
-enum class Resource : uint8_t { jfc, jfs, jfr, jetty, jetty_group, seg, tp, stats };
+// `rc` and `tpreuse` are kinds of UMDK that liburma does not have.
+enum class Resource : uint8_t { jfc, jfs, jfr, jetty, jetty_group, rc, seg, tp, tpreuse, stats };
 
 struct Options {
   enum class Mode : uint8_t { show, help, version };

@@ -23,16 +23,18 @@ std::string row(std::string_view what, const Value& value) {
 
 // A kind of objects that have numbers.
 struct Kind {
+  Resource resource;
   std::string_view word;   // of the command
   std::string_view title;  // above one object
   std::string_view rule;   // above the list
   int width = 20;          // of the name of the count
 };
-constexpr Kind jfc_kind{"jfc", "RES_JFC", "----------JFC----------"};
-constexpr Kind jfs_kind{"jfs", "RES_JFS", "----------JFS----------"};
-constexpr Kind jfr_kind{"jfr", "RES_JFR", "----------JFR----------"};
-constexpr Kind jetty_kind{"jetty", "RES_JETTY", "---------JETTY---------", 22};
-constexpr Kind group_kind{"jetty_group", "RES_JETTY_GRP", "-------JETTY_GRP-------", 22};
+constexpr Kind jfc_kind{Resource::jfc, "jfc", "RES_JFC", "----------JFC----------"};
+constexpr Kind jfs_kind{Resource::jfs, "jfs", "RES_JFS", "----------JFS----------"};
+constexpr Kind jfr_kind{Resource::jfr, "jfr", "RES_JFR", "----------JFR----------"};
+constexpr Kind jetty_kind{Resource::jetty, "jetty", "RES_JETTY", "---------JETTY---------", 22};
+constexpr Kind group_kind{Resource::jetty_group, "jetty_group", "RES_JETTY_GRP",
+                          "-------JETTY_GRP-------", 22};
 
 std::string title(std::string_view of) { return fmt::format("**********{}**********\n", of); }
 
@@ -101,6 +103,57 @@ uint64_t id_of(const ObservedJfc& one) { return one.number; }
 bool is(const ObservedJetty& one, const Kind& kind) { return one.kind == kind.word; }
 bool is(const ObservedJfc&, const Kind&) { return true; }
 
+// ---- what the pages have no room for
+
+// Returns how many objects of the kind of this resource, or of the kinds among which it is counted,
+// a process has that its page does not show, for people. Empty if the page shows all.
+std::string more_of(const Opened& process, Resource resource) {
+  const auto& channels = process.page.channels;
+  const auto& objects = process.page.objects;
+  const auto counted = [](uint64_t more, std::string_view what) {
+    return more > 0 ? fmt::format("{} more {}", more, what) : std::string();
+  };
+  switch (resource) {
+    case Resource::tp:
+      return channels ? counted(channels->more, "channels") : "";
+    case Resource::seg:
+      return objects ? counted(objects->more_segments, "segments") : "";
+    case Resource::jfc:
+      return objects && objects->more_jfcs ? "more JFCs" : "";
+    case Resource::rc:
+    case Resource::tpreuse:
+    case Resource::stats:
+      return "";
+    default:
+      return objects ? counted(objects->more_jetties, "Jetties, JFSs, JFRs and groups") : "";
+  }
+}
+
+// The end of a list.
+std::string left_out_text(const Devices& opened, Resource resource) {
+  std::string out;
+  for (const std::string& one : left_out(opened, resource)) out += one + "\n";
+  return out;
+}
+
+// Returns how many objects of a kind there are, of which the pages show `shown`. They do not say of
+// which kind further Jetties, JFSs, JFRs and groups are.
+std::string total(const Devices& opened, const Kind& kind, uint64_t shown) {
+  uint64_t more = 0;
+  bool more_jfcs = false;
+  for (const Opened* const one : opened) {
+    if (!one->page.objects) continue;
+    more += one->page.objects->more_jetties;
+    more_jfcs = more_jfcs || one->page.objects->more_jfcs;
+  }
+  if (kind.resource == Resource::jfc) {
+    return fmt::format("{}{}", shown, more_jfcs ? " or more" : "");
+  }
+  return more == 0 ? std::to_string(shown) : fmt::format("{} to {}", shown, shown + more);
+}
+
+// ---- lists
+
 // Calls function(process, object) for each object of a kind.
 template <class Object, class Function>
 void for_each(const Devices& opened, const Kind& kind,
@@ -132,8 +185,9 @@ std::string objects_text(const std::string& device, const Devices& opened, const
   });
   if (id && count == 0) not_found(kind.word, *id, device);
   if (id) return out;
-  return fmt::format("{}\n{}\n{:<{}}:{} \n{}", title(kind.title), kind.rule,
-                     fmt::format("{}_cnt", kind.word), kind.width, count, out);
+  return fmt::format("{}\n{}\n{:<{}}:{} \n{}{}", title(kind.title), kind.rule,
+                     fmt::format("{}_cnt", kind.word), kind.width, total(opened, kind, count), out,
+                     left_out_text(opened, kind.resource));
 }
 
 // ---- segments
@@ -151,8 +205,10 @@ std::string segments_text(const std::string& device, const Devices& opened,
                           std::optional<uint64_t> id) {
   std::string out;
   uint32_t count = 0;
+  uint64_t more = 0;
   for (const Opened* const one : opened) {
     if (!one->page.objects) continue;
+    more += one->page.objects->more_segments;
     for (const ObservedSegment& segment : one->page.objects->segments) {
       const uint64_t token_id = token_id_of(segment);
       if (id && token_id != *id) continue;
@@ -163,7 +219,9 @@ std::string segments_text(const std::string& device, const Devices& opened,
     }
   }
   if (id && count == 0) not_found("seg", *id, device);
-  return title("RES_SEG") + row("seg_cnt", count) + out;
+  if (id) return title("RES_SEG") + row("seg_cnt", count) + out;
+  return title("RES_SEG") + row("seg_cnt", count + more) + out +
+         left_out_text(opened, Resource::seg);
 }
 
 // ---- channels
@@ -210,7 +268,17 @@ std::string channels_text(const std::string& device, const Devices& opened,
     }
   }
   if (id && *id >= count) not_found("tp", *id, device);
-  return count == 0 ? out + "No tpid_list found.\n" : out;
+  if (id) return out;
+  return count == 0 ? out + "No tpid_list found.\n" : out + left_out_text(opened, Resource::tp);
+}
+
+// ---- kinds that there are none of
+
+std::string none_text(const std::string& device, Resource resource, std::optional<uint64_t> id) {
+  const bool rc = resource == Resource::rc;
+  if (id) not_found(rc ? "rc" : "tpreuse", *id, device);
+  if (!rc) return fmt::format("{:<16}: {}\nNo tpid_reuse found.\n", "dev_name", device);
+  return fmt::format("{}\n----------RC-----------\n{:<20}:0 \n", title("RES_RC"), "rc_cnt");
 }
 
 // ---- statistics
@@ -253,6 +321,9 @@ std::string resource_text(const std::string& device, const Devices& opened, Reso
       return objects_text(device, opened, jetty_kind, &ObservedObjects::jetties, id);
     case Resource::jetty_group:
       return objects_text(device, opened, group_kind, &ObservedObjects::jetties, id);
+    case Resource::rc:
+    case Resource::tpreuse:
+      return none_text(device, resource, id);
     case Resource::seg:
       return segments_text(device, opened, id);
     case Resource::tp:
@@ -264,31 +335,33 @@ std::string resource_text(const std::string& device, const Devices& opened, Reso
 }
 
 std::vector<std::string> left_out(const Devices& opened, Resource resource) {
-  if (resource == Resource::stats) return {};
   std::vector<std::string> out;
   for (const Opened* const one : opened) {
-    const auto say = [&](const std::string& what) {
-      out.push_back(fmt::format("process {}{}", one->process(), what));
-    };
-    if (resource == Resource::tp) {
-      const auto& channels = one->page.channels;
-      if (channels && channels->more > 0) say(fmt::format(" has {} more channels", channels->more));
-      continue;
-    }
-    const auto& objects = one->page.objects;
-    if (!objects) {
-      say(
-          fmt::format(" has another version of the library, which shows only counts: {} Jetties, "
-                      "{} segments",
-                      one->metric("jetties"), one->metric("segments")));
-    } else if (resource == Resource::seg) {
-      if (objects->more_segments > 0)
-        say(fmt::format(" has {} more segments", objects->more_segments));
-    } else if (resource == Resource::jfc) {
-      if (objects->more_jfcs) say(" has more JFCs");
-    } else if (objects->more_jetties > 0) {
-      say(fmt::format(" has {} more Jetties, JFSs, JFRs and groups", objects->more_jetties));
-    }
+    const std::string more = more_of(*one, resource);
+    if (!more.empty()) out.push_back(fmt::format("process {} has {}", one->process(), more));
+  }
+  return out;
+}
+
+std::vector<std::string> not_shown(const Devices& opened, Resource resource) {
+  switch (resource) {
+    case Resource::rc:
+      return {"rc: liburma has none, as bound Jetties send over the channels of tp"};
+    case Resource::tpreuse:
+      return {"tpreuse: liburma has none, as it makes a channel anew when it is needed (tp)"};
+    case Resource::tp:
+    case Resource::stats:
+      return {};
+    default:
+      break;
+  }
+  std::vector<std::string> out;
+  for (const Opened* const one : opened) {
+    if (one->page.objects) continue;
+    out.push_back(
+        fmt::format("process {} has another version of the library, which shows only counts: {} "
+                    "Jetties, {} segments",
+                    one->process(), one->metric("jetties"), one->metric("segments")));
   }
   return out;
 }

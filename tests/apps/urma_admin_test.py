@@ -222,6 +222,29 @@ def test_nobody_has_opened_the_device():
     assert f"Dev 0 (network): {NETWORK_EID}\n\t Not connected\nDev 1 (window): " in show("topo")
 
 
+def test_kinds_of_which_there_are_none():
+    for word, empty in (
+            ("rc", "**********RES_RC**********\n\n----------RC-----------\n"
+                   "rc_cnt              :0 \n"),
+            ("tpreuse", "dev_name        : network\nNo tpid_reuse found.\n")):
+        done = run("show", "dev", "network", word)
+        assert done.returncode == 0 and done.stdout == empty, done
+        assert f"urma_admin: {word}: liburma has none" in done.stderr, done
+
+
+def with_more(page, jetties, jfcs, segments):
+    """Returns a page that says that there are more objects than it shows."""
+    slot_bytes = 32 + 96 * 56
+    first = len(page) - 2 * slot_bytes
+    slots = [page[first:first + slot_bytes], page[first + slot_bytes:]]
+    for number, slot in enumerate(slots):
+        rows, reports = struct.unpack_from("<IQ", slot, 4)
+        covered = struct.pack("<IQIII", rows, reports, jetties, jfcs, segments) + slot[28:]
+        checksum = zlib.crc32(covered[:28 + rows * 56])
+        slots[number] = struct.pack("<I", checksum) + covered
+    return page[:first] + b"".join(slots)
+
+
 def with_text(page, change):
     """Returns a page with another text, and the right checksum."""
     form = "<QIIII"  # magic, layout, bytes of the text, metrics, checksum
@@ -244,6 +267,28 @@ def forged(page, number):
             yield path
         finally:
             os.unlink(path)
+
+
+def test_more_objects_than_a_page_has_room_for():
+    with two_at_work(ADDRESS) as (_, pinger):
+        own, = (name for name in os.listdir(PAGES) if name.startswith(f"{pinger.pid}-"))
+        with open(f"{PAGES}/{own}", "rb") as file:
+            page = file.read()
+        page = with_text(page, lambda text: text.replace(f"pid\t{pinger.pid}\n", "pid\t99999\n"))
+        with forged(with_more(page, 12, 1, 7), 1):
+            for word, count, more in (
+                    ("jetty", "jetty_cnt             :3 to 15 \n",
+                     "12 more Jetties, JFSs, JFRs and groups"),
+                    ("jfs", "jfs_cnt             :0 to 12 \n",
+                     "12 more Jetties, JFSs, JFRs and groups"),
+                    ("jfc", "jfc_cnt             :5 or more \n", "more JFCs"),
+                    ("seg", "seg_cnt             : 9\n", "7 more segments")):
+                done = run("show", "dev", "network", word)
+                assert done.returncode == 0 and done.stderr == "", done
+                assert count in done.stdout, (count, done)
+                assert done.stdout.endswith(f"process 99999 (urma_ping) has {more}\n"), done
+            done = run("show", "dev", "network", "jetty", 5)
+            assert "process 99999 (urma_ping) has 12 more Jetties" in done.stderr, done
 
 
 def test_pages_of_other_versions():
@@ -297,8 +342,7 @@ def test_bad_input():
             (("show", "dev", "network", "jetty", "7"), 1, "no process shows the jetty 7 on"),
             (("show", "dev", "network", "tp", "0"), 1, "no process shows the tp 0 on network"),
             (("show", "dev", "network", "seg", "0"), 1, "no process shows the seg 0"),
-            (("show", "dev", "network", "rc"), 1, "do not show which Jetties are bound"),
-            (("show", "dev", "network", "tpreuse"), 1, "made anew"),
+            (("show", "dev", "network", "rc", "1"), 1, "no process shows the rc 1 on network"),
             (("show", "tpo"), 2, "perhaps topo is meant"),
             (("show", "topo", "1"), 1, 'the node "1" is not known')):
         done = run(*arguments)
