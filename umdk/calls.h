@@ -13,7 +13,7 @@
 
 namespace urma::umdk {
 
-// Common to the functions of the C API. A `call` is the name of such a function.
+// Common to the functions of the C API. A `call` is such a function.
 
 // A call that succeeds leaves errno as it was, as UMDK's do: programs look at errno after several
 // calls. This restores it at the end of the scope.
@@ -29,7 +29,7 @@ class KeptErrno {
 
 // Runs a call that returns a status; nothing is thrown out of it.
 template <class Function>
-urma_status_t run(const char* call, Function&& function) {
+urma_status_t run(Call call, Function&& function) {
   try {
     const KeptErrno kept;
     return function();
@@ -40,7 +40,7 @@ urma_status_t run(const char* call, Function&& function) {
 
 // Runs a call that returns an object. The function returns null with errno set if it fails.
 template <class Function>
-auto make(const char* call, Function&& function) -> decltype(function()) {
+auto make(Call call, Function&& function) -> decltype(function()) {
   try {
     const int before = errno;
     auto* const made = function();
@@ -52,11 +52,11 @@ auto make(const char* call, Function&& function) -> decltype(function()) {
 }
 
 // Writes what the library said, and returns the status of the C API that means the same.
-inline urma_status_t refuse(const char* call, const Error& error) {
+inline urma_status_t refuse(Call call, const Error& error) {
   return refuse(call_status(error.status), call, "%s", error.message.c_str());
 }
 
-inline urma_status_t refuse_null(const char* call, const char* what) {
+inline urma_status_t refuse_null(Call call, const char* what) {
   return refuse(URMA_EINVAL, call,
                 "%s is null, deleted, or not made by this library. Fix: give one that a call "
                 "returned",
@@ -70,7 +70,7 @@ template <class Object>
 bool is_inherited(const Object& object) {
   return static_cast<const Context*>(object.urma_ctx)->is_inherited();
 }
-inline urma_status_t refuse_inherited(const char* call) {
+inline urma_status_t refuse_inherited(Call call) {
   return refuse(URMA_FAIL, call,
                 "the object belongs to the parent of this process, which fork() made. Fix: create "
                 "a context in this process");
@@ -78,7 +78,7 @@ inline urma_status_t refuse_inherited(const char* call) {
 
 // A call on an object that exists: finds it, and runs the function with it.
 template <class Object, class Public, class Function>
-urma_status_t with(const char* call, const char* what, Public* given, Function&& function) {
+urma_status_t with(Call call, const char* what, Public* given, Function&& function) {
   Object* const object = find<Object>(given);
   if (object == nullptr) return refuse_null(call, what);
   if (is_inherited(*object)) return refuse_inherited(call);
@@ -87,7 +87,7 @@ urma_status_t with(const char* call, const char* what, Public* given, Function&&
 
 // A call that changes the state of an object: as `with`, but other threads that do the same wait.
 template <class Object, class Public, class Function>
-urma_status_t alone_with(const char* call, const char* what, Public* given, Function&& function) {
+urma_status_t alone_with(Call call, const char* what, Public* given, Function&& function) {
   const Claim<Object> claim(given);
   if (claim.object() == nullptr) return refuse_null(call, what);
   if (is_inherited(*claim.object())) return refuse_inherited(call);
@@ -97,7 +97,7 @@ urma_status_t alone_with(const char* call, const char* what, Public* given, Func
 // A call that ends an object: the function has destroyed it if it returns URMA_SUCCESS. One of
 // several threads ends it; the others are refused as for a deleted object.
 template <class Object, class Public, class Function>
-urma_status_t end_object(const char* call, const char* what, Public* given, Function&& function) {
+urma_status_t end_object(Call call, const char* what, Public* given, Function&& function) {
   Claim<Object> claim(given);
   if (claim.object() == nullptr) return refuse_null(call, what);
   if (is_inherited(*claim.object())) return refuse_inherited(call);
@@ -108,7 +108,7 @@ urma_status_t end_object(const char* call, const char* what, Public* given, Func
 
 // A call on a context that makes something of it. Returns null with errno set if it does not exist,
 // or belongs to the parent of this process.
-inline Context* context_of(const char* call, urma_context_t* given) {
+inline Context* context_of(Call call, urma_context_t* given) {
   auto* const context = find<Context>(given);
   if (context == nullptr) return null(refuse_null(call, "ctx"));
   return context->is_inherited() ? null(refuse_inherited(call)) : context;
@@ -116,7 +116,7 @@ inline Context* context_of(const char* call, urma_context_t* given) {
 
 // Begins to post a list of works or receives: finds the queue, which has to be active.
 template <class Object, class Public, class Item>
-urma_status_t begin_post(const char* call, Public* given, Item* list, Item** bad, Object*& queue) {
+urma_status_t begin_post(Call call, Public* given, Item* list, Item** bad, Object*& queue) {
   queue = find<Object>(given);
   if (queue == nullptr || !queue->active() || list == nullptr || bad == nullptr) [[unlikely]] {
     return refuse_null(call, "the queue, its list or bad_wr");
@@ -130,8 +130,7 @@ urma_status_t begin_post(const char* call, Public* given, Item* list, Item** bad
 
 // Deletes objects until one fails, which `*bad` is then.
 template <class Public, class Delete>
-urma_status_t delete_all(const char* call, Public** all, int count, Public** bad,
-                         Delete&& delete_one) {
+urma_status_t delete_all(Call call, Public** all, int count, Public** bad, Delete&& delete_one) {
   if (all == nullptr || count <= 0 || bad == nullptr) {
     return refuse(URMA_EINVAL, call,
                   "there is no array. Fix: give 1 object or more, and a place "

@@ -266,7 +266,7 @@ urma_status_t urma_post_jetty_send_wr(urma_jetty_t* jetty, urma_jfs_wr_t* wr,
   const Measured call(UB_JETTY_POST_SEND);
   const KeptErrno kept;
   Jetty* object = nullptr;
-  if (const auto status = begin_post(__func__, jetty, wr, bad_wr, object)) return status;
+  if (const auto status = begin_post(often(__func__), jetty, wr, bad_wr, object)) return status;
   return object->sender->post(__func__, wr, object->remote_jetty, bad_wr);
 }
 
@@ -275,7 +275,7 @@ urma_status_t urma_post_jetty_recv_wr(urma_jetty_t* jetty, urma_jfr_wr_t* wr,
   const Measured call(UB_JETTY_POST_RECV);
   const KeptErrno kept;
   Jetty* object = nullptr;
-  if (const auto status = begin_post(__func__, jetty, wr, bad_wr, object)) return status;
+  if (const auto status = begin_post(often(__func__), jetty, wr, bad_wr, object)) return status;
   return find<Jfr>(object->jetty_cfg.shared.jfr)->post(__func__, wr, bad_wr);
 }
 

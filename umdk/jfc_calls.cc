@@ -123,11 +123,11 @@ int urma_poll_jfc(urma_jfc_t* jfc, int cr_cnt, urma_cr_t* cr) {
   const KeptErrno kept;
   Jfc* const queue = find<Jfc>(jfc);
   if (queue == nullptr || cr_cnt < 0 || cr == nullptr || !queue->active()) {
-    refuse_null(__func__, "jfc or cr");
+    refuse_null(often(__func__), "jfc or cr");
     return -1;
   }
   if (is_inherited(*queue)) [[unlikely]] {
-    refuse_inherited(__func__);
+    refuse_inherited(often(__func__));
     return -1;
   }
   return queue->poll(std::span(cr, static_cast<size_t>(cr_cnt)));
@@ -135,10 +135,10 @@ int urma_poll_jfc(urma_jfc_t* jfc, int cr_cnt, urma_cr_t* cr) {
 
 urma_status_t urma_rearm_jfc(urma_jfc_t* jfc, bool solicited_only) {
   const Measured call(UB_REARM_JFC);
-  return with<Jfc>(__func__, "jfc", jfc, [&](Jfc& queue) {
-    if (!queue.active()) return wrong_state("urma_rearm_jfc", false);
+  return with<Jfc>(often(__func__), "jfc", jfc, [&](Jfc& queue) {
+    if (!queue.active()) return wrong_state(often("urma_rearm_jfc"), false);
     const auto armed = queue.arm(solicited_only);
-    return armed ? URMA_SUCCESS : refuse("urma_rearm_jfc", armed.error());
+    return armed ? URMA_SUCCESS : refuse(often("urma_rearm_jfc"), armed.error());
   });
 }
 
@@ -146,11 +146,11 @@ int urma_wait_jfc(urma_jfce_t* jfce, uint32_t jfc_cnt, int time_out, urma_jfc_t*
   const Measured call(UB_WAIT_JFC);
   Jfce* const events = find<Jfce>(jfce);
   if (events == nullptr || jfc_cnt == 0 || jfc == nullptr) {
-    refuse_null(__func__, "jfce or jfc");
+    refuse_null(often(__func__), "jfce or jfc");
     return -1;
   }
   if (is_inherited(*events)) {
-    refuse_inherited(__func__);
+    refuse_inherited(often(__func__));
     return -1;
   }
   return events->wait(jfc, jfc_cnt, time_out);

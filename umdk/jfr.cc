@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "umdk/jfr.h"
 
+#include <utility>
+
 #include "umdk/checks.h"
 #include "umdk/handle.h"
 #include "umdk/log.h"
@@ -84,22 +86,35 @@ urma_status_t Jfr::post(const char* call, urma_jfr_wr_t* list, urma_jfr_wr_t** b
 urma_status_t Jfr::post(const char* call, const urma_jfr_wr_t& wr) {
   const urma_sg_t& into = wr.src;
   if (into.num_sge > most_ranges_ || (into.sge == nullptr && into.num_sge > 0)) {
-    return refuse(URMA_EINVAL, call,
+    return refuse(URMA_EINVAL, often(call),
                   "a receive has %u ranges, and its queue allows %u. Fix: make the queue with a "
                   "larger max_sge, and give the ranges",
                   into.num_sge, most_ranges_);
   }
   for (uint32_t i = 0; i < into.num_sge; ++i) {
     if (!is_own(into.sge[i], context())) {
-      return refuse(URMA_EINVAL, call,
+      return refuse(URMA_EINVAL, often(call),
                     "a receive names memory that is not in a segment of this "
                     "context. Fix: register it, and give its urma_target_seg");
     }
     buffers_[i] = {reinterpret_cast<void*>(into.sge[i].addr), into.sge[i].len};
   }
-  if (!queue->receive(std::span(buffers_).first(into.num_sge), wr.user_ctx)) return URMA_ENOMEM;
+  if (!queue->receive(std::span(buffers_).first(into.num_sge), wr.user_ctx)) {
+    return refuse_full(call);
+  }
+  full_ = false;
   increment(posted_);
   return URMA_SUCCESS;
+}
+
+// As Sender::refuse_full.
+[[gnu::noinline, gnu::cold]] urma_status_t Jfr::refuse_full(const char* call) {
+  if (std::exchange(full_, true)) return URMA_ENOMEM;
+  return refuse(
+      URMA_ENOMEM, often(call),
+      "the JFR is full: its depth is %u. Fix: poll its JFC and post again, or make it with a "
+      "larger depth",
+      jfr_cfg.depth);
 }
 
 void Jfr::note_taken() {

@@ -46,9 +46,11 @@ struct Jfr : urma_jfr_t {
 
  private:
   urma_status_t post(const char* call, const urma_jfr_wr_t& wr);
+  urma_status_t refuse_full(const char* call);
 
   SpinLock lock_;
-  uint32_t most_ranges_ = 0;                   // of a receive
+  uint32_t most_ranges_ = 0;  // of a receive
+  bool full_ = false;         // no receive was posted since the JFR was found to be full
   std::array<Buffer, max_buffers> buffers_{};  // of the receive that is posted now
   JettyId id_{};
   Jfc::Entries entries_;

@@ -173,7 +173,7 @@ urma_status_t urma_post_jfr_wr(urma_jfr_t* jfr, urma_jfr_wr_t* wr, urma_jfr_wr_t
   const Measured call(UB_POST_JFR_RECV);
   const KeptErrno kept;
   Jfr* queue = nullptr;
-  if (const auto status = begin_post(__func__, jfr, wr, bad_wr, queue)) return status;
+  if (const auto status = begin_post(often(__func__), jfr, wr, bad_wr, queue)) return status;
   return queue->post(__func__, wr, bad_wr);
 }
 

@@ -130,7 +130,7 @@ urma_status_t urma_post_jfs_wr(urma_jfs_t* jfs, urma_jfs_wr_t* wr, urma_jfs_wr_t
   const Measured call(UB_JFS_POST_SEND);
   const KeptErrno kept;
   Jfs* queue = nullptr;
-  if (const auto status = begin_post(__func__, jfs, wr, bad_wr, queue)) return status;
+  if (const auto status = begin_post(often(__func__), jfs, wr, bad_wr, queue)) return status;
   return queue->sender->post(__func__, wr, nullptr, bad_wr);
 }
 

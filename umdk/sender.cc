@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "umdk/handle.h"
 #include "umdk/jfr.h"
@@ -63,7 +64,7 @@ bool makes_a_record_there(urma_opcode_t opcode) {
 // ---- why a work is refused
 
 [[gnu::noinline, gnu::cold]] urma_status_t refuse_order(const char* call, urma_jfs_wr_flag_t flag) {
-  return refuse(URMA_EINVAL, call,
+  return refuse(URMA_EINVAL, often(call),
                 "place_order is %u, comp_order %u and fence %u. Fix: choose a place_order of "
                 "urma_place_order_t, and none of the three for URMA_TM_UM",
                 uint32_t{flag.bs.place_order}, uint32_t{flag.bs.comp_order},
@@ -73,7 +74,7 @@ bool makes_a_record_there(urma_opcode_t opcode) {
 [[gnu::noinline, gnu::cold]] urma_status_t refuse_count(const char* call, uint32_t count,
                                                         const char* which, const char* limit,
                                                         uint32_t most) {
-  return refuse(URMA_EINVAL, call,
+  return refuse(URMA_EINVAL, often(call),
                 "a work has %u %s ranges, and its queue allows %u. Fix: make the queue with a "
                 "larger %s, or post several works",
                 count, which, most, limit);
@@ -81,14 +82,14 @@ bool makes_a_record_there(urma_opcode_t opcode) {
 
 [[gnu::noinline, gnu::cold]] urma_status_t refuse_inline(const char* call, uint64_t bytes,
                                                          uint32_t most) {
-  return refuse(URMA_EINVAL, call,
+  return refuse(URMA_EINVAL, often(call),
                 "a work has %llu bytes of inline data, and its queue allows %u. Fix: make the "
                 "queue with a larger max_inline_data, or clear inline_flag",
                 static_cast<unsigned long long>(bytes), most);
 }
 
 [[gnu::noinline, gnu::cold]] urma_status_t refuse_memory(const char* call) {
-  return refuse(URMA_EINVAL, call,
+  return refuse(URMA_EINVAL, often(call),
                 "a work names local memory that is not in a segment of this context. Fix: "
                 "register the memory, and give its urma_target_seg");
 }
@@ -255,8 +256,11 @@ urma_status_t Sender::post(const char* call, urma_jfs_wr_t* list, urma_target_je
         batch.count > 0 ? jetty_->post(std::span(batch.works).first(batch.count)) : 0;
     if (taken < batch.count) {
       *bad = batch.from[taken];
-      return URMA_ENOMEM;
+      if (taken > 0) full_ = false;
+      return refuse_full(call);
     }
+    if (full_ && batch.count > 0) [[unlikely]]
+      full_ = false;
     if (built != URMA_SUCCESS) {
       *bad = wr;
       return built;
@@ -265,11 +269,21 @@ urma_status_t Sender::post(const char* call, urma_jfs_wr_t* list, urma_target_je
   return URMA_SUCCESS;
 }
 
+// Programs post until a queue is full, so only the first post without room gives the reason.
+[[gnu::noinline, gnu::cold]] urma_status_t Sender::refuse_full(const char* call) {
+  if (std::exchange(full_, true)) return URMA_ENOMEM;
+  return refuse(
+      URMA_ENOMEM, often(call),
+      "the queue is full: its depth is %u. Fix: poll its JFC and post again, or make it with a "
+      "larger depth",
+      options_.jfs.depth);
+}
+
 // Builds the next work of the batch.
 urma_status_t Sender::add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound) {
   Work& work = *std::construct_at(&batch.works[batch.count]);
   if (!resolve(wr, bound, work.target)) {
-    return refuse(URMA_EINVAL, batch.call,
+    return refuse(URMA_EINVAL, often(batch.call),
                   "a work names no target of this context. Fix: import one, and give it as tjetty");
   }
   work.tag_value = wr.user_ctx;
@@ -305,7 +319,7 @@ urma_status_t Sender::add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jet
     case URMA_OPC_FXOR:
       return to_atomic(batch, wr, work);
     default:
-      return refuse(URMA_EINVAL, batch.call,
+      return refuse(URMA_EINVAL, often(batch.call),
                     "the opcode 0x%x is not supported. Fix: use those that urma_opcode.h does not "
                     "exclude",
                     static_cast<unsigned>(wr.opcode));
@@ -327,7 +341,7 @@ urma_status_t Sender::to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& wor
       !is_one_range({there.sge, there.num_sge - notified}) ||
       !remote(there.sge[0], work.target.peer, work.segment, work.offset)) {
     return refuse(
-        URMA_EINVAL, batch.call,
+        URMA_EINVAL, often(batch.call),
         "a work needs one remote range in an imported segment of its target (several "
         "count as one if each begins where the earlier one ends), and a write with notify "
         "a further one. Fix: import the segment, and give it as tseg");
@@ -342,7 +356,7 @@ urma_status_t Sender::to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& wor
     RemoteSegment place;
     uint64_t at = 0;
     if (!remote(there.sge[there.num_sge - 1], work.target.peer, place, at)) {
-      return refuse(URMA_EINVAL, batch.call,
+      return refuse(URMA_EINVAL, often(batch.call),
                     "the last remote range of a write with notify is in no imported segment. "
                     "Fix: import one, and give it as tseg");
     }
@@ -364,7 +378,7 @@ urma_status_t Sender::to_atomic(Batch& batch, const urma_jfs_wr_t& wr, Work& wor
                      std::has_single_bit(there->len) &&
                      remote(*there, work.target.peer, segment, offset);
   if (!valid) {
-    return refuse(URMA_EINVAL, batch.call,
+    return refuse(URMA_EINVAL, often(batch.call),
                   "an atomic needs a remote word of 1, 2, 4 or 8 bytes in an imported segment, and "
                   "as many local bytes in a registered one. Fix: give both");
   }

@@ -60,6 +60,7 @@ class Sender {
   static constexpr size_t known_sets = 16;
   static constexpr size_t known_ways = 4;
 
+  urma_status_t refuse_full(const char* call);
   urma_status_t add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound);
   urma_status_t to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& work);
   urma_status_t to_atomic(Batch& batch, const urma_jfs_wr_t& wr, Work& work);
@@ -80,6 +81,7 @@ class Sender {
   WorkLimits limits_{};
   bool ordered_ = false;    // each work waits for the earlier ones
   bool datagrams_ = false;  // URMA_TM_UM
+  bool full_ = false;       // no work was posted since the queue was found to be full
   std::array<Known, known_sets * known_ways> known_{};
   size_t next_known_ = 0;
   // Whether a work has ended because its peer restarted. Set by the thread that polls; the next

@@ -30,14 +30,14 @@ urma_status_t may_end(const char* call, Jfs& jfs);
 urma_status_t may_end(const char* call, Jfr& jfr);
 urma_status_t may_end(const char* call, Jetty& jetty);
 
-inline urma_status_t wrong_state(const char* call, bool active) {
+inline urma_status_t wrong_state(Call call, bool active) {
   return refuse(URMA_EINVAL, call, "the object is %s. Fix: %s it first",
                 active ? "active" : "not active", active ? "deactivate" : "activate");
 }
 
 // Returns null with errno set if the context does not exist, or the configuration cannot be valid.
 template <class Object, class Config>
-Object* allocate(const char* call, urma_context_t* ctx, Config* cfg) {
+Object* allocate(Call call, urma_context_t* ctx, Config* cfg) {
   Context* const context = context_of(call, ctx);
   if (context == nullptr) return nullptr;
   if (cfg == nullptr) return null(refuse_null(call, "cfg"));
@@ -46,7 +46,7 @@ Object* allocate(const char* call, urma_context_t* ctx, Config* cfg) {
 }
 
 template <class Object, class Config, class Public>
-urma_status_t allocate(const char* call, urma_context_t* ctx, Config* cfg, Public** out) {
+urma_status_t allocate(Call call, urma_context_t* ctx, Config* cfg, Public** out) {
   if (out == nullptr) return refuse_null(call, "the place for the object");
   return run(call, [&] {
     *out = allocate<Object>(call, ctx, cfg);
@@ -55,7 +55,7 @@ urma_status_t allocate(const char* call, urma_context_t* ctx, Config* cfg, Publi
 }
 
 template <class Object>
-urma_status_t activate(const char* call, Object& object) {
+urma_status_t activate(Call call, Object& object) {
   if (object.active()) return wrong_state(call, true);
   if (const auto status = settle(call, object); status != URMA_SUCCESS) return status;
   const auto made = object.activate();
@@ -63,7 +63,7 @@ urma_status_t activate(const char* call, Object& object) {
 }
 
 template <class Object>
-urma_status_t deactivate(const char* call, Object& object) {
+urma_status_t deactivate(Call call, Object& object) {
   if (!object.active()) return wrong_state(call, false);
   if (const auto status = may_end(call, object); status != URMA_SUCCESS) return status;
   object.deactivate();
@@ -71,7 +71,7 @@ urma_status_t deactivate(const char* call, Object& object) {
 }
 
 template <class Object, class Config>
-Object* create(const char* call, urma_context_t* ctx, Config* cfg) {
+Object* create(Call call, urma_context_t* ctx, Config* cfg) {
   return make(call, [&]() -> Object* {
     typename Pool<Object>::Owner object(allocate<Object>(call, ctx, cfg));
     if (object == nullptr) return nullptr;
@@ -81,7 +81,7 @@ Object* create(const char* call, urma_context_t* ctx, Config* cfg) {
 }
 
 template <class Object, class Public>
-urma_status_t remove(const char* call, Public* given) {
+urma_status_t remove(Call call, Public* given) {
   return end_object<Object>(call, "the object", given, [&](Object& object) {
     const urma_status_t status = deactivate(call, object);
     if (status == URMA_SUCCESS) Pool<Object>::destroy(&object);
@@ -90,7 +90,7 @@ urma_status_t remove(const char* call, Public* given) {
 }
 
 template <class Object, class Public>
-urma_status_t release(const char* call, Public* given) {
+urma_status_t release(Call call, Public* given) {
   return end_object<Object>(call, "the object", given, [&](Object& object) {
     if (object.active()) return wrong_state(call, true);
     if (const auto status = may_end(call, object); status != URMA_SUCCESS) return status;

@@ -240,9 +240,36 @@ static void post_what_is_not_valid(struct ends* ends) {
   CHECK(urma_post_jfr_wr(ends->b.jfr, &receives, &bad) == URMA_EINVAL && bad == &receives);
 }
 
+// Posts works and receives until the queues are full. The log says so.
+static void fill_queues(struct ends* ends) {
+  enum { most = 4 * queue_depth };
+  urma_sge_t from = here(&ends->a, 0, bytes);
+  urma_sge_t to = there(&ends->a, 0, bytes);
+  urma_sge_t into = here(&ends->a, 600000, bytes);
+  urma_jfs_wr_t wr = work(URMA_OPC_WRITE);
+  urma_jfr_wr_t receives = {.src = {&into, 1}};
+  urma_jfs_wr_t* bad = NULL;
+  urma_jfr_wr_t* bad_receive = NULL;
+  urma_cr_t records[most];
+  int works = 0;
+  wr.tjetty = ends->a.to;
+  wr.rw.src = (urma_sg_t){&from, 1};
+  wr.rw.dst = (urma_sg_t){&to, 1};
+  wr.flag.bs.complete_enable = 1;
+  while (works < most && urma_post_jetty_send_wr(ends->a.jetty, &wr, &bad) == URMA_SUCCESS) ++works;
+  CHECK(works >= queue_depth && works < most);
+  CHECK(collect(ends->a.jfc, records, works) == works);
+  int posted = 0;
+  while (posted < most && urma_post_jfr_wr(ends->a.jfr, &receives, &bad_receive) == URMA_SUCCESS) {
+    ++posted;
+  }
+  CHECK(posted < most);
+}
+
 static void use(struct ends* ends, struct end* others, urma_jfs_t* jfs, int rounds) {
   for (int i = 0; i < rounds; ++i) {
     post_what_is_not_valid(ends);
+    fill_queues(ends);
     use_jfs(ends, jfs);
     write_and_read(ends, bytes);
     write_and_read(ends, large_bytes);
