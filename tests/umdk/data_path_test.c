@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -47,22 +48,24 @@ void free(void* memory) {
   __libc_free(memory);
 }
 
-typedef int lock_function(pthread_mutex_t* mutex);
-
-static lock_function* real_lock;
-static lock_function* real_trylock;
-
-int pthread_mutex_lock(pthread_mutex_t* mutex) {
-  if (real_lock == NULL) real_lock = (lock_function*)dlsym(RTLD_NEXT, "pthread_mutex_lock");
-  note(&locks);
-  return real_lock(mutex);
-}
-int pthread_mutex_trylock(pthread_mutex_t* mutex) {
-  if (real_trylock == NULL)
-    real_trylock = (lock_function*)dlsym(RTLD_NEXT, "pthread_mutex_trylock");
-  note(&locks);
-  return real_trylock(mutex);
-}
+// A function that takes a lock, before that of the system.
+#define COUNTED(function, type)                                     \
+  int function(type* lock) {                                        \
+    static int (*real)(type*);                                      \
+    if (real == NULL) *(void**)&real = dlsym(RTLD_NEXT, #function); \
+    note(&locks);                                                   \
+    return real(lock);                                              \
+  }
+COUNTED(pthread_mutex_lock, pthread_mutex_t)
+COUNTED(pthread_mutex_trylock, pthread_mutex_t)
+COUNTED(pthread_rwlock_rdlock, pthread_rwlock_t)
+COUNTED(pthread_rwlock_tryrdlock, pthread_rwlock_t)
+COUNTED(pthread_rwlock_wrlock, pthread_rwlock_t)
+COUNTED(pthread_rwlock_trywrlock, pthread_rwlock_t)
+COUNTED(pthread_spin_lock, pthread_spinlock_t)
+COUNTED(pthread_spin_trylock, pthread_spinlock_t)
+COUNTED(sem_wait, sem_t)
+COUNTED(sem_trywait, sem_t)
 
 // ---- what a program does after set-up
 
@@ -304,14 +307,24 @@ static void check_device(const char* device, urma_transport_mode_t mode) {
 // The trap must see what it is there for.
 static void check_trap(void) {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+  pthread_spinlock_t spinlock;
+  sem_t semaphore;
+  CHECK(pthread_spin_init(&spinlock, PTHREAD_PROCESS_PRIVATE) == 0);
+  CHECK(sem_init(&semaphore, 0, 1) == 0);
   atomic_store(&armed, true);
   void* volatile memory = malloc(10);
   free(memory);
   pthread_mutex_lock(&mutex);
   pthread_mutex_unlock(&mutex);
+  pthread_rwlock_wrlock(&rwlock);
+  pthread_rwlock_unlock(&rwlock);
+  pthread_spin_lock(&spinlock);
+  pthread_spin_unlock(&spinlock);
+  sem_wait(&semaphore);
   atomic_store(&armed, false);
   CHECK(atomic_load(&allocations) == 2);
-  CHECK(atomic_load(&locks) == 1);
+  CHECK(atomic_load(&locks) == 4);
 }
 
 int main(void) {

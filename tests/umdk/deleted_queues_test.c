@@ -224,6 +224,12 @@ int main(void) {
     receives_of_a_deleted_queue(&ends);
     numbers_between_threads(&ends);
     end_ends(&ends);
+    // One thread polls, and another one ends queues meanwhile.
+    lock_free = true;
+    ends = make_ends(devices[i], URMA_TM_RM);
+    poll_while_deleting(&ends);
+    end_ends(&ends);
+    lock_free = false;
   }
   remove_devices();
   return failures != 0;
