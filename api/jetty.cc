@@ -373,6 +373,14 @@ Result<void> Jetty::flush() {
   return {};
 }
 
+Result<void> Jetty::suspend() {
+  if (auto able = usable(state_, "suspend"); !able) return able.error();
+  state_->runner().call([&](engine::Engine& engine, Time now) {
+    return engine.jetty_control().suspend(state_->made.handle.index, now);
+  });
+  return {};
+}
+
 Result<void> Jetty::reset() {
   if (auto able = usable(state_, "reset"); !able) return able.error();
   state_->runner().call([&](engine::Engine& engine, Time now) {

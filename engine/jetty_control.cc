@@ -80,6 +80,14 @@ bool JettyControl::flush_all(Time now) {
   return flushed;
 }
 
+bool JettyControl::suspend(uint32_t index, Time now) {
+  jetty::Jetty& jetty = transactions_.jetties().at(index);
+  if (jetty.state == jetty::JettyState::ready) jetty.state = jetty::JettyState::suspended;
+  take_posted(jetty, now);
+  transactions_.initiator().flush(jetty, now);
+  return jetty.outstanding == 0;
+}
+
 void JettyControl::reset(uint32_t index, Time now) {
   jetty::Jetty& jetty = transactions_.jetties().at(index);
   take_posted(jetty, now);

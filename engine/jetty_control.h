@@ -44,8 +44,10 @@ class JettyControl {
   // Ends all works and receives of this Jetty.
   bool flush(uint32_t index, Time now);
   bool flush_all(Time now);
-  // Lets a Jetty in the error state work again. Works that were posted, or held, before this call
-  // are flushed.
+  // Ends all works of this Jetty, and lets none begin until `reset`. Its messages still arrive.
+  bool suspend(uint32_t index, Time now);
+  // Lets a Jetty in the error state, or a suspended one, work again. Works that were posted, or
+  // held, before this call are flushed.
   void reset(uint32_t index, Time now);
   bool destroy(uint32_t index, Time now);
 

@@ -382,8 +382,11 @@ class URMA_API Jetty {
   // then on posted works complete as `flushed` and arrivals are refused, until `reset`. Receives
   // that were posted to a Jfr stay posted. Errors: closed, forked.
   Result<void> flush();
-  // Lets works run and messages arrive again, after `flush` or after a failed work has suspended
-  // the Jetty (JettyOptions::suspend_on_error). Errors: closed, forked.
+  // Ends all works of this Jetty, and lets none begin until `reset`, as `flush` does; but messages
+  // still arrive, and posted receives stay. After `flush` it has no effect. Errors: closed, forked.
+  Result<void> suspend();
+  // Lets works run and messages arrive again, after `flush`, after `suspend`, or after a failed
+  // work has suspended the Jetty (JettyOptions::suspend_on_error). Errors: closed, forked.
   Result<void> reset();
 
   // Opens a lane to a mapped segment, for the calling thread. Makes a channel to its owner if there

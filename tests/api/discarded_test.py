@@ -36,6 +36,7 @@ jfc.arm();
 urma::poll_and_arm(jetty, ignore);
 jetty.fd();
 jetty.flush();
+jetty.suspend();
 jetty.reset();
 jetty.lane(segment);
 jfce.attach(jetty, 1);

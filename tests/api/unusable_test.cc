@@ -182,6 +182,7 @@ const std::vector<Call> calls = {
     URMA_VALUE("Jetty::vacant_berths", uint64_t{on.jetty.vacant_berths()}, "0"),
     URMA_VALUE("Jetty::vacant_receives", uint64_t{on.jetty.vacant_receives()}, "0"),
     URMA_CONTROL("Jetty::flush", on.jetty.flush()),
+    URMA_CONTROL("Jetty::suspend", on.jetty.suspend()),
     URMA_CONTROL("Jetty::reset", on.jetty.reset()),
     URMA_CONTROL("Jetty::lane", on.mapping_jetty.lane({})),
     URMA_VALUE("Jetty::id", uint64_t{number(on.jetty.id())}, "0"),

@@ -511,6 +511,37 @@ TEST_CASE("with suspend_on_error a failed work suspends its Jetty: no work behin
   }
 }
 
+TEST_CASE("suspend ends works and lets none begin, while messages arrive, until reset or flush") {
+  auto [hosts, here, there, target] =
+      SimPair("suspended", {.network = "delay=20us", .jetty = {.berths = 16, .receives = 4}},
+              {.network = "delay=20us", .jetty = {.berths = 4, .receives = 16}});
+  const RemoteJetty back = there.device.import(here.line).value().jetty;
+  const auto bytes = bytes_like(8);
+  const auto receive = [](auto& side) {
+    REQUIRE(side.jetty.receive(side.segment.bytes().first(64), 7));
+  };
+  REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);  // without a receive for it
+  hosts.run_for(1ms);
+  REQUIRE(here.jetty.suspend().ok());
+  const Status ended = only_status(here.jetty, 1s);
+  CHECK((ended == Status::unknown || ended == Status::receiver_not_ready));
+  CHECK(status_of(here.jetty, send(bytes, target.jetty), 1s) == Status::flushed);
+  // A second call ends nothing more.
+  REQUIRE(here.jetty.suspend().ok());
+  receive(here);
+  REQUIRE(there.jetty.post(send(bytes, back)) == 1);
+  CHECK(only_status(here.jetty, 1s) == Status::ok);
+  CHECK(only_status(there.jetty, 1s) == Status::ok);
+  receive(there);
+  REQUIRE(here.jetty.reset().ok());
+  CHECK(status_of(here.jetty, send(bytes, target.jetty), 1s) == Status::ok);
+  CHECK(only_status(there.jetty, 1s) == Status::ok);
+  // A flushed Jetty stays one that refuses messages.
+  REQUIRE(here.jetty.flush().ok());
+  REQUIRE(here.jetty.suspend().ok());
+  CHECK(status_of(there.jetty, send(bytes, back), 1s) == Status::remote_access);
+}
+
 // A fence also waits for works on mapped memory, and for reads only if the application asks for
 // that.
 TEST_CASE("a fence for reads waits for reads, and for nothing else") {
