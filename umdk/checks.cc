@@ -2,6 +2,7 @@
 #include "umdk/checks.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -270,10 +271,11 @@ urma_status_t check_mask(const char* call, uint32_t mask, uint32_t known) {
                 mask, known);
 }
 
-// `ready` and `error` are the numbers of these states.
-urma_status_t check_state(const char* call, uint32_t state, uint32_t ready, uint32_t error) {
-  if (state == ready || state == error) return URMA_SUCCESS;
-  return refuse(URMA_EINVAL, call, "the state %u cannot be set. Fix: choose ERROR or READY", state);
+// `last`: the state with the highest number.
+urma_status_t check_state(const char* call, uint32_t state, uint32_t last) {
+  if (state <= last) return URMA_SUCCESS;
+  return refuse(URMA_EINVAL, call, "the state %u does not exist. Fix: choose one of urma_opcode.h",
+                state);
 }
 
 urma_status_t check_threshold(const char* call, uint32_t threshold, const urma_jfr_cfg_t& cfg) {
@@ -290,7 +292,7 @@ urma_status_t check(const char* call, const urma_jfc_attr_t& attr) {
 
 urma_status_t check(const char* call, const urma_jfs_attr_t& attr) {
   if (const auto status = check_mask(call, attr.mask, JFS_STATE)) return status;
-  return check_state(call, number_of(attr.state), URMA_JETTY_STATE_READY, URMA_JETTY_STATE_ERROR);
+  return check_state(call, number_of(attr.state), URMA_JETTY_STATE_ERROR);
 }
 
 urma_status_t check(const char* call, const urma_jfr_attr_t& attr, const urma_jfr_cfg_t& cfg) {
@@ -299,7 +301,7 @@ urma_status_t check(const char* call, const urma_jfr_attr_t& attr, const urma_jf
     if (const auto status = check_threshold(call, attr.rx_threshold, cfg)) return status;
   }
   if ((attr.mask & JFR_STATE) == 0) return URMA_SUCCESS;
-  return check_state(call, number_of(attr.state), URMA_JFR_STATE_READY, URMA_JFR_STATE_ERROR);
+  return check_state(call, number_of(attr.state), URMA_JFR_STATE_ERROR);
 }
 
 urma_status_t check(const char* call, const urma_jetty_attr_t& attr, const urma_jfr_cfg_t& cfg) {
@@ -309,7 +311,30 @@ urma_status_t check(const char* call, const urma_jetty_attr_t& attr, const urma_
     if (const auto status = check_threshold(call, attr.rx_threshold, cfg)) return status;
   }
   if ((attr.mask & JETTY_STATE) == 0) return URMA_SUCCESS;
-  return check_state(call, number_of(attr.state), URMA_JETTY_STATE_READY, URMA_JETTY_STATE_ERROR);
+  return check_state(call, number_of(attr.state), URMA_JETTY_STATE_ERROR);
+}
+
+// UMDK's driver leads a queue from each state to one other, and suspends one that is ready.
+urma_status_t check_change(const char* call, urma_jetty_state_t from, urma_jetty_state_t to) {
+  constexpr std::array names = {"RESET", "READY", "SUSPENDED", "ERROR"};
+  constexpr std::array next = {URMA_JETTY_STATE_READY, URMA_JETTY_STATE_ERROR,
+                               URMA_JETTY_STATE_ERROR, URMA_JETTY_STATE_RESET};
+  if (to == next[from]) return URMA_SUCCESS;
+  if (from == URMA_JETTY_STATE_READY && to == URMA_JETTY_STATE_SUSPENDED) return URMA_SUCCESS;
+  return refuse(URMA_EINVAL, call,
+                "the state of a queue does not change from %s to %s. Fix: change it to %s first",
+                names[from], names[to], names[next[from]]);
+}
+
+urma_status_t check_change(const char* call, urma_jfr_state_t from, urma_jfr_state_t to) {
+  constexpr std::array states = {URMA_JETTY_STATE_RESET, URMA_JETTY_STATE_READY,
+                                 URMA_JETTY_STATE_ERROR};
+  return check_change(call, states[from], states[to]);
+}
+
+urma_status_t refuse_reset(const char* call) {
+  return refuse(URMA_EINVAL, often(call),
+                "the queue is in the state RESET. Fix: change its state to READY first");
 }
 
 }  // namespace urma::umdk

@@ -26,11 +26,16 @@ urma_status_t check(const char* call, const urma_seg_cfg_t& cfg, const Context& 
 urma_status_t check(const char* call, const urma_rjetty_t& described);
 urma_status_t check(const char* call, const urma_rjfr_t& described);
 
-// Checks that a mask names attributes, and only such as exist, and that a state is ERROR or READY.
+// Checks that a mask names attributes, and only such as exist, and that a state exists.
 urma_status_t check(const char* call, const urma_jfc_attr_t& attr);
 urma_status_t check(const char* call, const urma_jfs_attr_t& attr);
 urma_status_t check(const char* call, const urma_jfr_attr_t& attr, const urma_jfr_cfg_t& cfg);
 urma_status_t check(const char* call, const urma_jetty_attr_t& attr, const urma_jfr_cfg_t& cfg);
+// Checks that a queue may change from one state to the other, which differs from it.
+urma_status_t check_change(const char* call, urma_jetty_state_t from, urma_jetty_state_t to);
+urma_status_t check_change(const char* call, urma_jfr_state_t from, urma_jfr_state_t to);
+// Refuses what is posted to a queue in the state RESET.
+[[gnu::noinline, gnu::cold]] urma_status_t refuse_reset(const char* call);
 
 // The most that a work may have, by the configuration of its queue. 0 there means as much as the
 // device allows.

@@ -134,10 +134,11 @@ urma_status_t urma_modify_jetty(urma_jetty_t* jetty, urma_jetty_attr_t* attr) {
     if (!object.active()) return wrong_state("urma_modify_jetty", false);
     Jfr& receives = *find<Jfr>(object.jetty_cfg.shared.jfr);
     if (const auto s = check("urma_modify_jetty", *attr, receives.jfr_cfg)) return s;
+    if ((attr->mask & JETTY_STATE) != 0) {
+      if (const auto s = object.sender->change("urma_modify_jetty", attr->state)) return s;
+    }
     if ((attr->mask & JETTY_RX_THRESHOLD) != 0) receives.warn_below(attr->rx_threshold);
-    return (attr->mask & JETTY_STATE) == 0
-               ? URMA_SUCCESS
-               : object.sender->change("urma_modify_jetty", attr->state);
+    return URMA_SUCCESS;
   });
 }
 

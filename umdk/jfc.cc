@@ -145,11 +145,11 @@ bool Jfc::record(const Completion& from, urma_cr_t& to) {
   }
   if (from.operation != Operation::receive) {
     if (what == nullptr || what->sender == nullptr) return false;
+    what->sender->finish(from, to);  // first, as it looks at the state
     if (!from.ok() && what->sender->suspends(from)) {
       keep_or_log("the record of a suspension",
                   [&] { add_last(what->sender->ended(URMA_CR_WR_SUSPEND_DONE)); });
     }
-    what->sender->finish(from, to);
     return true;
   }
   if (what != nullptr && what->receives != nullptr) what->receives->note_taken();
@@ -200,12 +200,24 @@ void Jfc::forget(JettyId id) {
   });
 }
 
+// Tells the object of a record that belongs to no completion that this record was polled.
+void Jfc::note_polled(const urma_cr_t& added) const {
+  const Numbered* const what = context().at(JettyId(added.local_id));
+  if (what == nullptr) return;
+  if (added.flag.bs.s_r != 0) {
+    if (what->receives != nullptr) what->receives->note_taken();
+  } else if (what->sender != nullptr && added.status == URMA_CR_WR_FLUSH_ERR_DONE) {
+    what->sender->note_flush_polled();
+  }
+}
+
 size_t Jfc::take_set_aside(std::span<urma_cr_t> out) {
   size_t count = 0;
   while (count < out.size() && !set_aside_.empty()) {
     const auto next = set_aside_.front();
     set_aside_.pop_front();
     if (const auto* const added = std::get_if<urma_cr_t>(&next)) {
+      note_polled(*added);
       out[count++] = *added;
     } else if (record(std::get<Completion>(next), out[count])) {
       ++count;

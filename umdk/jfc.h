@@ -55,7 +55,8 @@ struct Jfc : urma_jfc_t {
   // another one may get its number. Called with Context::numbers held. Throws std::bad_alloc, and
   // may then be called again.
   void forget(JettyId id);
-  // Appends a record that belongs to no work, behind those that are there now.
+  // Appends a record that belongs to no completion, behind those that are there now. Throws
+  // std::bad_alloc.
   void append(const urma_cr_t& record);
   // Asks for one event. Errors: invalid_argument (this JFC was made without an event channel).
   Result<void> arm(bool solicited);
@@ -74,6 +75,7 @@ struct Jfc : urma_jfc_t {
   size_t take_set_aside(std::span<urma_cr_t> out);
   void set_aside(Queue& queue);
   void add_last(const urma_cr_t& record);
+  void note_polled(const urma_cr_t& added) const;
   bool arm_queues();
   bool record(const Completion& from, urma_cr_t& to);
   void name_sender(const Completion& arrival, urma_jetty_id_t& to);

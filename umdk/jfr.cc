@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "umdk/calls.h"
 #include "umdk/checks.h"
 #include "umdk/handle.h"
 #include "umdk/log.h"
@@ -99,6 +100,8 @@ urma_status_t Jfr::post(const char* call, const urma_jfr_wr_t& wr) {
     }
     buffers_[i] = {reinterpret_cast<void*>(into.sge[i].addr), into.sge[i].len};
   }
+  if (state() != URMA_JFR_STATE_READY) [[unlikely]]
+    return end(call, wr);
   if (!queue->receive(std::span(buffers_).first(into.num_sge), wr.user_ctx)) {
     return refuse_full(call);
   }
@@ -117,6 +120,24 @@ urma_status_t Jfr::post(const char* call, const urma_jfr_wr_t& wr) {
       jfr_cfg.depth);
 }
 
+// Ends a receive that is posted in the error state. It does not go to the library's queue, where
+// messages to the Jetties that share the JFR would take it.
+[[gnu::noinline, gnu::cold]] urma_status_t Jfr::end(const char* call, const urma_jfr_wr_t& wr) {
+  if (state() == URMA_JFR_STATE_RESET) return refuse_reset(call);
+  if (posted_.load() - taken_.load() >= jfr_cfg.depth) return refuse_full(call);
+  urma_cr_t ended{};
+  ended.status = URMA_CR_WR_FLUSH_ERR;
+  ended.user_ctx = wr.user_ctx;
+  ended.flag.bs.s_r = 1;
+  ended.local_id = number(id_);
+  ended.user_data = numbered_.object;
+  return run(call, [&] {
+    find<Jfc>(jfr_cfg.jfc)->append(ended);
+    increment(posted_);
+    return URMA_SUCCESS;
+  });
+}
+
 void Jfr::note_taken() {
   increment(taken_);
   const uint32_t left =
@@ -129,16 +150,21 @@ void Jfr::note_taken() {
   context().raise(low);
 }
 
-Result<void> Jfr::fail() {
-  auto flushed = queue->flush();
-  if (flushed) state_ = URMA_JFR_STATE_ERROR;
-  return flushed;
-}
-
-Result<void> Jfr::restart() {
-  auto restarted = queue->reset();
-  if (restarted) state_ = URMA_JFR_STATE_READY;
-  return restarted;
+urma_status_t Jfr::change(const char* call, urma_jfr_state_t state) {
+  const urma_jfr_state_t before = this->state();
+  if (before == state) return URMA_SUCCESS;
+  if (const auto status = check_change(call, before, state)) return status;
+  {
+    // So a receive is posted before the flush, or ends because of the state.
+    const SpinLock::Held held(lock_, true);
+    state_ = state;
+  }
+  Result<void> applied;
+  if (state == URMA_JFR_STATE_ERROR) applied = queue->flush();
+  if (state == URMA_JFR_STATE_READY) applied = queue->reset();
+  if (applied) return URMA_SUCCESS;
+  state_ = before;
+  return refuse(call, applied.error());
 }
 
 }  // namespace urma::umdk

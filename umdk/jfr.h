@@ -27,9 +27,9 @@ struct Jfr : urma_jfr_t {
 
   // Posts a list of receives. On an error `*bad` is the first that was not posted.
   urma_status_t post(const char* call, urma_jfr_wr_t* list, urma_jfr_wr_t** bad);
-  // Ends all receives. Errors: those of urma::Jfr::flush.
-  Result<void> fail();
-  Result<void> restart();
+  // ERROR ends all receives, and those that are posted later; READY lets them be taken again.
+  // Errors: EINVAL (UMDK's driver does not have this change).
+  urma_status_t change(const char* call, urma_jfr_state_t state);
   urma_jfr_state_t state() const { return state_.load(std::memory_order_relaxed); }
 
   // Raises one event when fewer receives than this are posted; 0: none.
@@ -47,6 +47,7 @@ struct Jfr : urma_jfr_t {
  private:
   urma_status_t post(const char* call, const urma_jfr_wr_t& wr);
   urma_status_t refuse_full(const char* call);
+  urma_status_t end(const char* call, const urma_jfr_wr_t& wr);
 
   SpinLock lock_;
   uint32_t most_ranges_ = 0;  // of a receive

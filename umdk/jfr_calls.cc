@@ -60,10 +60,11 @@ urma_status_t change(const char* call, Jfr& jfr, const urma_jfr_attr_t& attr) {
   if (const auto status = check(call, attr, jfr.jfr_cfg)) return status;
   const bool changes_state = (attr.mask & JFR_STATE) != 0;
   if (changes_state && !jfr.active()) return wrong_state(call, false);
+  if (changes_state) {
+    if (const auto status = jfr.change(call, attr.state)) return status;
+  }
   if ((attr.mask & JFR_RX_THRESHOLD) != 0) jfr.warn_below(attr.rx_threshold);
-  if (!changes_state) return URMA_SUCCESS;
-  const auto changed = attr.state == URMA_JFR_STATE_ERROR ? jfr.fail() : jfr.restart();
-  return changed ? URMA_SUCCESS : refuse(call, changed.error());
+  return URMA_SUCCESS;
 }
 
 urma_target_jetty_t* import(const char* call, urma_context_t* ctx, urma_rjfr_t* rjfr,

@@ -95,7 +95,7 @@ bool makes_a_record_there(urma_opcode_t opcode) {
 }
 
 [[gnu::noinline, gnu::cold]] urma_status_t refuse_peer(const char* call) {
-  return refuse(URMA_EINVAL, call,
+  return refuse(URMA_EINVAL, often(call),
                 "a work names a remote segment that is not of the process of its target. Fix: give "
                 "a segment that was imported from there, or the target of the segment's process");
 }
@@ -208,18 +208,38 @@ void Sender::deactivate() {
 // ---- states
 
 urma_status_t Sender::change(const char* call, urma_jetty_state_t state) {
-  const bool fails = state == URMA_JETTY_STATE_ERROR;
-  // It is set first, so that what another thread polls meanwhile counts as flushed.
-  const urma_jetty_state_t before = state_.exchange(state);
-  if (fails && before == state) return URMA_SUCCESS;  // the works have ended
-  const auto changed = fails ? jetty_->flush() : jetty_->reset();
-  if (!changed) {
+  // It is set first, so that what another thread polls meanwhile counts as flushed. A failure that
+  // this thread polls may suspend the queue.
+  urma_jetty_state_t before = state_.load();
+  do {
+    if (before == state) return URMA_SUCCESS;
+    if (const auto status = check_change(call, before, state)) return status;
+  } while (!state_.compare_exchange_weak(before, state));
+  if (const auto applied = apply(state); !applied) {
     state_ = before;
-    return refuse(call_status(changed.status()), call, "%s", changed.error().message.c_str());
+    return refuse(call_status(applied.status()), call, "%s", applied.error().message.c_str());
   }
-  // All records of works can be polled already, and come before this one.
-  if (fails) find<Jfc>(options_.jfs.jfc)->append(ended(URMA_CR_WR_FLUSH_ERR_DONE));
+  // All records of works can be polled already, and come before these.
+  Jfc& jfc = *find<Jfc>(options_.jfs.jfc);
+  if (state == URMA_JETTY_STATE_SUSPENDED) jfc.append(ended(URMA_CR_WR_SUSPEND_DONE));
+  if (state == URMA_JETTY_STATE_ERROR) {
+    jfc.append(ended(URMA_CR_WR_FLUSH_ERR_DONE));
+    flushes_unpolled_.fetch_add(1);  // last, as append may throw; it may be polled already
+  }
   return URMA_SUCCESS;
+}
+
+Result<void> Sender::apply(urma_jetty_state_t state) {
+  switch (state) {
+    case URMA_JETTY_STATE_ERROR:
+      return jetty_->flush();
+    case URMA_JETTY_STATE_SUSPENDED:
+      return jetty_->suspend();
+    case URMA_JETTY_STATE_READY:
+      return jetty_->reset();
+    default:
+      return {};  // ERROR has ended everything, and what is posted now is refused
+  }
 }
 
 urma_cr_t Sender::ended(urma_cr_status_t how) const {
@@ -231,9 +251,14 @@ urma_cr_t Sender::ended(urma_cr_status_t how) const {
   return done;
 }
 
+bool Sender::has_ended_works() const {
+  return state() != URMA_JETTY_STATE_READY || flushes_unpolled_ != 0;
+}
+
 // The library has ended the other works of the queue with the one that failed.
 bool Sender::suspends(const Completion& failed) {
   if (options_.jfs.flag.bs.error_suspend == 0 || failed.status == Status::flushed) return false;
+  if (has_ended_works()) return false;
   urma_jetty_state_t ready = URMA_JETTY_STATE_READY;
   return state_.compare_exchange_strong(ready, URMA_JETTY_STATE_SUSPENDED);
 }
@@ -242,6 +267,10 @@ bool Sender::suspends(const Completion& failed) {
 
 urma_status_t Sender::post(const char* call, urma_jfs_wr_t* list, urma_target_jetty_t* bound,
                            urma_jfs_wr_t** bad) {
+  if (state() == URMA_JETTY_STATE_RESET) [[unlikely]] {
+    *bad = list;
+    return refuse_reset(call);
+  }
   const SpinLock::Held held(lock_, options_.jfs.flag.bs.lock_free == 0);
   Batch batch(call);
   for (urma_jfs_wr_t* wr = list; wr != nullptr;) {
@@ -483,9 +512,9 @@ void Sender::finish(const Completion& from, urma_cr_t& to) {
   if (from.status == Status::peer_restarted) [[unlikely]] {
     peer_restarted_.store(true, std::memory_order_relaxed);
   }
-  // The library says more of a work that was under way when its queue was flushed.
+  // The library says more of a work that was under way when its queue was flushed or suspended.
   const bool cut = from.status == Status::unknown || from.status == Status::receiver_not_ready;
-  if (cut && state() == URMA_JETTY_STATE_ERROR) to.status = URMA_CR_WR_FLUSH_ERR;
+  if (cut && has_ended_works()) to.status = URMA_CR_WR_FLUSH_ERR;
 }
 
 }  // namespace urma::umdk

@@ -36,7 +36,8 @@ class Sender {
   // `*bad` is the first work that was not posted.
   urma_status_t post(const char* call, urma_jfs_wr_t* list, urma_target_jetty_t* bound,
                      urma_jfs_wr_t** bad);
-  // ERROR ends all works, and then makes a record that says so; READY lets works run again.
+  // ERROR and SUSPENDED end all works, and then make a record that says so; READY lets works run
+  // again. Errors: EINVAL (UMDK's driver does not have this change).
   urma_status_t change(const char* call, urma_jetty_state_t state);
   urma_jetty_state_t state() const { return state_.load(std::memory_order_relaxed); }
 
@@ -45,6 +46,8 @@ class Sender {
   // Returns whether this failure suspends the Jetty, as its flag error_suspend asks. Called by the
   // thread that polls.
   bool suspends(const Completion& failed);
+  // The record that ends a flush was polled. Called by the thread that polls.
+  void note_flush_polled() { flushes_unpolled_.fetch_sub(1); }
   // Completes the record of a work of this Jetty. Called by the thread that polls.
   void finish(const Completion& from, urma_cr_t& to);
 
@@ -67,6 +70,9 @@ class Sender {
   bool resolve(const urma_jfs_wr_t& wr, urma_target_jetty_t* bound, RemoteJetty& out);
   bool remote(const urma_sge_t& range, PeerId peer, RemoteSegment& segment, uint64_t& offset);
   urma_status_t local(Batch& batch, const urma_sg_t& list, bool is_inline, Work& work);
+  Result<void> apply(urma_jetty_state_t state);
+  // Returns whether works that are polled now were ended by a change of the state.
+  bool has_ended_works() const;
   Result<PeerId> peer(const Place& place);
   Result<PeerId> look_up(const Place& place);
 
@@ -78,6 +84,9 @@ class Sender {
   Jfc::Entries entries_;
   Numbered numbered_;
   std::atomic<urma_jetty_state_t> state_{URMA_JETTY_STATE_RESET};
+  // The records that end a flush and were not polled yet. Older ones are of works before the flush,
+  // also if the queue is ready again.
+  std::atomic<int32_t> flushes_unpolled_{0};
   WorkLimits limits_{};
   bool ordered_ = false;    // each work waits for the earlier ones
   bool datagrams_ = false;  // URMA_TM_UM

@@ -20,7 +20,7 @@ static void threshold_of_jetty(struct end* b) {
   CHECK((attr.mask & JETTY_RX_THRESHOLD) != 0 && attr.rx_threshold == 3);
   CHECK(urma_query_jfr(b->jfr, &jfr_cfg, &of_jfr) == URMA_SUCCESS);
   CHECK(of_jfr.rx_threshold == 3);
-  attr = (urma_jetty_attr_t){.mask = JETTY_STATE, .state = URMA_JETTY_STATE_SUSPENDED};
+  attr = (urma_jetty_attr_t){.mask = JETTY_STATE, .state = URMA_JETTY_STATE_RESET};
   CHECK(urma_modify_jetty(b->jetty, &attr) == URMA_EINVAL);
 }
 

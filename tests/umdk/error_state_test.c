@@ -26,13 +26,13 @@ static void flushed_works(struct ends* ends) {
   post_write(a, 9);
   CHECK(collect(a->jfc, &record, 1) == 1);
   CHECK(record.status == URMA_CR_WR_FLUSH_ERR && record.user_ctx == 9);
-  set_state(a, URMA_JETTY_STATE_READY);
+  restart(a);
   post_write(a, 10);
   CHECK(collect(a->jfc, &record, 1) == 1);
   CHECK(record.status == URMA_CR_SUCCESS && record.user_ctx == 10);
   set_state(a, URMA_JETTY_STATE_ERROR);
   check_flushed(a, 0);
-  set_state(a, URMA_JETTY_STATE_READY);
+  restart(a);
 }
 
 static void flushed_atomics(struct ends* ends) {
@@ -53,7 +53,7 @@ static void flushed_atomics(struct ends* ends) {
       if (i < 2) CHECK(record.user_ctx == (uint64_t)i);
       if (i == 0) CHECK(record.status == URMA_CR_WR_FLUSH_ERR);
     }
-    set_state(a, URMA_JETTY_STATE_READY);
+    restart(a);
   }
 }
 
@@ -72,8 +72,8 @@ static void flushed_receives(struct ends* ends) {
     CHECK(records[i].user_ctx == (uint64_t)i);
   }
   CHECK(urma_poll_jfc(b->jfc, 1, records) == 0);
-  attr = (urma_jfr_attr_t){.mask = JFR_STATE, .state = URMA_JFR_STATE_READY};
-  CHECK(urma_modify_jfr(b->jfr, &attr) == URMA_SUCCESS);
+  CHECK(set_jfr_state(b->jfr, URMA_JFR_STATE_RESET) == URMA_SUCCESS);
+  CHECK(set_jfr_state(b->jfr, URMA_JFR_STATE_READY) == URMA_SUCCESS);
   receive(b, 0, 64, 7);
   post_send(&ends->a, 8, false);
   CHECK(collect(b->jfc, records, 1) == 1);
@@ -125,8 +125,12 @@ static void suspended(struct ends* ends) {
     CHECK(urma_write(jfs, a->to, a->there, a->seg, theirs, mine, 8, signalled, 2) == URMA_SUCCESS);
     REQUIRE(collect(a->jfc, records, 1) == 1);
     CHECK(records[0].status == URMA_CR_WR_FLUSH_ERR && records[0].user_ctx == 2);
-    attr = (urma_jfs_attr_t){.mask = JFS_STATE, .state = URMA_JETTY_STATE_READY};
-    CHECK(urma_modify_jfs(jfs, &attr) == URMA_SUCCESS);
+    CHECK(set_jfs_state(jfs, URMA_JETTY_STATE_READY) == URMA_EINVAL);
+    CHECK(set_jfs_state(jfs, URMA_JETTY_STATE_ERROR) == URMA_SUCCESS);
+    REQUIRE(collect(a->jfc, records, 1) == 1);
+    CHECK(records[0].status == URMA_CR_WR_FLUSH_ERR_DONE);
+    CHECK(set_jfs_state(jfs, URMA_JETTY_STATE_RESET) == URMA_SUCCESS);
+    CHECK(set_jfs_state(jfs, URMA_JETTY_STATE_READY) == URMA_SUCCESS);
     CHECK(urma_write(jfs, a->to, a->there, a->seg, theirs, mine, 8, signalled, 3) == URMA_SUCCESS);
     REQUIRE(collect(a->jfc, records, 1) == 1);
     CHECK(records[0].status == URMA_CR_SUCCESS && records[0].user_ctx == 3);
@@ -192,7 +196,7 @@ static void flushed_beside_a_busy_queue(struct ends* ends, uint32_t depth) {
   CHECK(records_between(a, busy, id, URMA_CR_WR_FLUSH_ERR_DONE, &flushed) <= backlog);
   CHECK(flushed == works);
   end_busy(a, busy);
-  set_state(a, URMA_JETTY_STATE_READY);
+  restart(a);
 }
 
 // So does the record that ends a suspension: behind those that are there when the failure is

@@ -255,12 +255,12 @@ static void no_event_without_an_arm(struct ends* ends) {
   set_state(a, URMA_JETTY_STATE_ERROR);
   CHECK(!take_event(a, no_event_ms));
   check_flushed(a, 0);
-  set_state(a, URMA_JETTY_STATE_READY);
+  restart(a);
   CHECK(arm(a));
   set_state(a, URMA_JETTY_STATE_ERROR);
   CHECK(take_event(a, wait_ms));
   check_flushed(a, 0);
-  set_state(a, URMA_JETTY_STATE_READY);
+  restart(a);
 }
 
 // A JFC whose queues need more than its depth raises one event for each arm all the same.
@@ -321,7 +321,7 @@ static void one_event_of_a_flush(struct ends* ends) {
   check_flushed(a, 5);
   CHECK(arm(a));
   CHECK(!take_event(a, no_event_ms));
-  set_state(a, URMA_JETTY_STATE_READY);
+  restart(a);
   post_write(a, 1);
   CHECK(take_one_event(a) == a->jfc);
   take_records(a, 1);

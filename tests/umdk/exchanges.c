@@ -51,12 +51,27 @@ void settle_down(struct end* end) {
   while (urma_poll_jfc(end->jfc, 8, records) > 0) continue;
 }
 
+urma_status_t set_jfs_state(urma_jfs_t* jfs, urma_jetty_state_t state) {
+  urma_jfs_attr_t attr = {.mask = JFS_STATE, .state = state};
+  return urma_modify_jfs(jfs, &attr);
+}
+
+urma_status_t set_jfr_state(urma_jfr_t* jfr, urma_jfr_state_t state) {
+  urma_jfr_attr_t attr = {.mask = JFR_STATE, .state = state};
+  return urma_modify_jfr(jfr, &attr);
+}
+
 void set_state(struct end* end, urma_jetty_state_t state) {
   urma_jetty_attr_t attr = {.mask = JETTY_STATE, .state = state};
   urma_jetty_cfg_t cfg;
   CHECK(urma_modify_jetty(end->jetty, &attr) == URMA_SUCCESS);
   CHECK(urma_query_jetty(end->jetty, &cfg, &attr) == URMA_SUCCESS);
   CHECK(attr.state == state);
+}
+
+void restart(struct end* end) {
+  set_state(end, URMA_JETTY_STATE_RESET);
+  set_state(end, URMA_JETTY_STATE_READY);
 }
 
 void check_flushed(struct end* end, int works) {

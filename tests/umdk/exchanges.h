@@ -26,7 +26,12 @@ void post_to(struct end* end, urma_jfs_t* jfs, uint64_t user_ctx);
 void take_records(struct end* end, int count);
 void no_record(struct end* end);
 
+urma_status_t set_jfs_state(urma_jfs_t* jfs, urma_jetty_state_t state);
+urma_status_t set_jfr_state(urma_jfr_t* jfr, urma_jfr_state_t state);
+// Sets the state of the Jetty of this end, which accepts it.
 void set_state(struct end* end, urma_jetty_state_t state);
+// Lets the Jetty of this end work again, which is in the error state.
+void restart(struct end* end);
 // Checks that so many works ended when the Jetty of this end was flushed.
 void check_flushed(struct end* end, int works);
 

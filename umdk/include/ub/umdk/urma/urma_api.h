@@ -96,9 +96,12 @@ void urma_ack_jfc(urma_jfc_t* jfc[], uint32_t nevents[], uint32_t jfc_cnt);
 
 // An order_type of URMA_DEF_ORDER is replaced in `jfs_cfg` by what it means. errno: EINVAL, ENOMEM.
 urma_jfs_t* urma_create_jfs(urma_context_t* ctx, urma_jfs_cfg_t* jfs_cfg);
-// ERROR ends all works as WR_FLUSH_ERR; then one record of the status WR_FLUSH_ERR_DONE follows.
-// READY lets works run again. With the flag error_suspend, a work that fails sets the state
-// SUSPENDED: all works end, and then one record of the status WR_SUSPEND_DONE follows. EINVAL.
+// The states change from RESET to READY, from READY to SUSPENDED or ERROR, from SUSPENDED to ERROR,
+// and from ERROR to RESET. The state that a queue is in has no effect; others are EINVAL.
+// SUSPENDED and ERROR end all works as WR_FLUSH_ERR; then one record of the status WR_SUSPEND_DONE
+// or WR_FLUSH_ERR_DONE follows. Works that are posted in these states end at once, and those in
+// RESET are EINVAL. READY lets works run again. With the flag error_suspend, a work that fails sets
+// the state SUSPENDED. Messages to a Jetty arrive in READY and SUSPENDED. EINVAL.
 urma_status_t urma_modify_jfs(urma_jfs_t* jfs, urma_jfs_attr_t* attr);
 urma_status_t urma_query_jfs(urma_jfs_t* jfs, urma_jfs_cfg_t* cfg, urma_jfs_attr_t* attr);
 urma_status_t urma_delete_jfs(urma_jfs_t* jfs);
@@ -130,7 +133,8 @@ urma_status_t urma_send(urma_jfs_t* jfs, urma_target_jetty_t* target_jfr,
 
 // errno: EINVAL, EEXIST (another object has that number), ENOMEM.
 urma_jfr_t* urma_create_jfr(urma_context_t* ctx, urma_jfr_cfg_t* jfr_cfg);
-// ERROR ends all receives as WR_FLUSH_ERR. EINVAL.
+// The states change as those of a JFS, without SUSPENDED. ERROR ends all receives as WR_FLUSH_ERR,
+// and those that are posted in this state. Receives that are posted in RESET are EINVAL. EINVAL.
 urma_status_t urma_modify_jfr(urma_jfr_t* jfr, urma_jfr_attr_t* attr);
 urma_status_t urma_query_jfr(urma_jfr_t* jfr, urma_jfr_cfg_t* cfg, urma_jfr_attr_t* attr);
 // EINVAL while Jetties use it.
