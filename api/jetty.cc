@@ -17,10 +17,9 @@ constexpr uint32_t most_berths = 32 * 1024;
 constexpr uint32_t most_weight = 16;
 
 Result<void> examine_id(std::string_view call, std::optional<JettyId> id) {
-  if (!id || (*id >= first_user_jetty && *id < first_dynamic_jetty)) return {};
+  if (!id || (*id >= first_user_jetty && number(*id) < id_limit)) return {};
   return failed(Status::invalid_argument, call, ": id is ", number(*id), ", which is out of range")
-      .fix("choose ", number(first_user_jetty), " to ", number(first_dynamic_jetty) - 1,
-           ", or leave it out");
+      .fix("choose ", number(first_user_jetty), " to ", id_limit - 1, ", or leave it out");
 }
 
 Result<void> examine(const JettyOptions& options) {

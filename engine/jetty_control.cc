@@ -14,12 +14,20 @@ std::optional<JettyControl::Made> JettyControl::create(jetty::JettyParts parts,
                                                        const Chosen& chosen) {
   jetty::Jetties& jetties = transactions_.jetties();
   if (jetties.full()) return std::nullopt;
-  const std::optional<JettyId> id = chosen.id ? chosen.id : ids_.take();
+  const std::optional<JettyId> id = chosen.id ? chosen.id : draw();
   if (!id) return std::nullopt;
+  parts.id_is_chosen = chosen.id.has_value();
   const auto drawn = TokenValue(entropy_.next32());
   Made made{.id = *id, .token = chosen.token.value_or(drawn), .handle = {}};
   made.handle = jetties.handle_of(*jetties.create(made.id, made.token, std::move(parts)));
   return made;
+}
+
+// An id that the application has chosen meanwhile is passed over, and not drawn any more.
+std::optional<JettyId> JettyControl::draw() {
+  std::optional<JettyId> id = ids_.take();
+  while (id && transactions_.jetties().used(*id)) id = ids_.take();
+  return id;
 }
 
 std::optional<JettyControl::Made> JettyControl::create_group(jetty::JettyParts parts,
@@ -101,7 +109,7 @@ bool JettyControl::destroy(uint32_t index, Time now) {
   transactions_.initiator().detach(jetty);
   transactions_.groups().erase(JettyId(number(jetty.id) | group_bit));
   transactions_.events().forget(jetty.id);
-  if (number(jetty.id) >= number(first_dynamic_jetty)) ids_.give_back(jetty.id);
+  if (!jetty.id_is_chosen) ids_.give_back(jetty.id);
   transactions_.jetties().destroy(jetty);
   return true;
 }

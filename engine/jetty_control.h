@@ -28,7 +28,7 @@ class JettyControl {
   };
   // The parts of a new Jetty that the application has chosen.
   struct Chosen {
-    std::optional<JettyId> id;  // below first_dynamic_jetty, and not in use
+    std::optional<JettyId> id;  // from first_user_jetty on, and not in use
     std::optional<TokenValue> token;
   };
   // Returns nothing if the limit is reached.
@@ -52,6 +52,8 @@ class JettyControl {
   bool destroy(uint32_t index, Time now);
 
  private:
+  // Returns an id that no Jetty has, or nothing if there is none.
+  std::optional<JettyId> draw();
   // Takes all works that were posted to this Jetty.
   void take_posted(jetty::Jetty& jetty, Time now);
 

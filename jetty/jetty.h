@@ -46,6 +46,7 @@ struct JettyParts {
   Ordering ordering;
   // Whether a write with an immediate takes a posted receive, as UB has it, and not a permit.
   bool immediates_take_receives = false;
+  bool id_is_chosen = false;  // the application has chosen the id, which is then not drawn
   Handle receives_from;  // the JFR that it shares with other Jetties; or zero if it has its own
                          // receives
   std::shared_ptr<Queues> queues;

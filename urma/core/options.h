@@ -152,9 +152,10 @@ struct JettyOptions {
   // `receives` must be 0. Arrivals complete in the queue of that Jfr; only works complete in the
   // Jetty's own queue.
   const Jfr* receives_from = nullptr;
-  // The number of the Jetty: 2 to 1023, in use by no other Jetty of the device. If empty, the
-  // device draws one from 1024 on. A peer that knows the number and the token can write the
-  // descriptor itself, before the Jetty exists. Not with engines=.
+  // The number of the Jetty: 2 to 1048575, in use by no other Jetty of the device. If empty, the
+  // device draws one from 1024 on, so only a smaller one is certain to be free. A peer that knows
+  // the number and the token can write the descriptor itself, before the Jetty exists. Not with
+  // engines=.
   std::optional<JettyId> id{};
   // The token of the Jetty. If empty, the device draws one at random.
   std::optional<TokenValue> token{};

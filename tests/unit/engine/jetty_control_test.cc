@@ -74,6 +74,18 @@ TEST_CASE("a chosen id and token are those of the Jetty, and are not given to ot
   }
 }
 
+TEST_CASE("an id that was chosen before it would be drawn is passed over") {
+  ControlledJetties device;
+  const JettyId next = ControlledJetties().create().jetty.id;  // the same seed
+  const auto queues = jetty::Queues::with_own_jfc(4, 4, 0);
+  const auto chosen = device.control.create({queues, {}}, {.id = next, .token = {}});
+  REQUIRE(chosen);
+  const auto drawn = device.create();
+  CHECK(drawn.jetty.id != next);
+  REQUIRE(device.control.destroy(chosen->handle.index, device.now));
+  CHECK(device.create().jetty.id != next);
+}
+
 TEST_CASE("flushing ends posted works and receives, of that Jetty alone") {
   ControlledJetties device;
   auto one = device.create();
