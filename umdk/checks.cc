@@ -30,6 +30,10 @@ urma_status_t check_range(const char* call, const char* what, uint64_t value, ui
                 static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
 }
 
+urma_status_t check_id(const char* call, uint32_t id) {
+  return check_range(call, "id", id, 0, first_automatic - 1);
+}
+
 // Returns the first failure.
 template <class... Statuses>
 urma_status_t first(Statuses... statuses) {
@@ -130,6 +134,7 @@ urma_status_t check(const char* call, const urma_jfs_cfg_t& cfg, const Context& 
 
 urma_status_t check(const char* call, const urma_jfr_cfg_t& cfg, const Context& context) {
   return first(check_policy(call, cfg.flag.bs.token_policy), check_active(call, cfg.jfc, context),
+               check_id(call, cfg.id),
                check_range(call, "depth", cfg.depth, 1, cap().max_jfr_depth),
                check_range(call, "min_rnr_timer", cfg.min_rnr_timer, 0, most_timer),
                check_range(call, "max_sge", cfg.max_sge, 0, cap().max_jfr_sge));
@@ -191,7 +196,8 @@ urma_status_t check(const char* call, const urma_jetty_cfg_t& cfg, const Context
                   "the trans_mode or order_type of the Jetty differs from that of its JFR. Fix: "
                   "choose the same");
   }
-  return first(check_group(call, cfg, *jfr, context), check(call, cfg.jfs_cfg, context));
+  return first(check_id(call, cfg.id), check_group(call, cfg, *jfr, context),
+               check(call, cfg.jfs_cfg, context));
 }
 
 urma_status_t check(const char* call, const urma_jetty_grp_cfg_t& cfg) {
@@ -200,7 +206,7 @@ urma_status_t check(const char* call, const urma_jetty_grp_cfg_t& cfg) {
     return refuse(URMA_EINVAL, call,
                   "policy is %u. Fix: choose URMA_JETTY_GRP_POLICY_RR or _HASH_HINT", policy);
   }
-  return check_policy(call, cfg.flag.bs.token_policy);
+  return first(check_id(call, cfg.id), check_policy(call, cfg.flag.bs.token_policy));
 }
 
 urma_status_t check(const char* call, const urma_seg_cfg_t& cfg, const Context& context) {

@@ -36,6 +36,7 @@ Context::Context(Device& from, uint32_t index, urma::Device opened)
       device(std::move(opened)),
       by_id_(static_cast<std::atomic<const Numbered*>*>(
           std::calloc(id_limit, sizeof(std::atomic<const Numbered*>)))),
+      own_numbers_(index_of(place_of(device.endpoint()))),
       forks_before_(forks.load()) {
   static const bool counts = pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1); }) == 0;
   if (!counts) throw std::bad_alloc();
@@ -78,11 +79,11 @@ void Context::end_kept() {
 
 Result<PeerId> Context::peer_at(const Place& place) {
   if (place.uasid == 0) {
-    return Error{
-        Status::invalid_argument,
-        "the uasid is 0, which names no process except for the Jetty 5 of urma_ping. Fix: pass on "
-        "the whole jetty_id or ubva of the owner"};
+    return Error{Status::invalid_argument,
+                 "the uasid of the ubva is 0, which names no process. Fix: pass on the whole ubva "
+                 "of the owner"};
   }
+  if ((place.uasid & named_place) != 0) return named_at(place);
   Descriptor there;
   there.at = endpoint_of(place);
   // The library's EID of a device is its address only at the usual port: it learns others from the
@@ -95,13 +96,43 @@ Result<PeerId> Context::peer_at(const Place& place) {
   return imported->jetty.peer;
 }
 
-Result<RemoteJetty> Context::ping_jetty_at(const urma_eid_t& at) {
+void Context::let_go_of(JettyId id) {
+  if (!draws_) own_numbers_.give_back(id);
+  if (needs_name(id)) (void)device.unpublish(JettyName(id));
+}
+
+bool Context::needs_name(JettyId id) const {
+  return number(id) < first_automatic && in_window(to_address(eid));
+}
+
+void Context::tell_unnamed(JettyId id, const Error& why) {
+  log(URMA_VLOG_LEVEL_WARNING, "urma_create_jetty",
+      "peers find the number %u only with its uasid: %s", static_cast<unsigned>(number(id)),
+      why.message.c_str());
+}
+
+Result<void> Context::is_own_window(const urma_eid_t& at) const {
+  if (!in_window(to_address(at)) || std::memcmp(eid.raw, at.raw, sizeof at.raw) == 0) return {};
+  return Error{Status::invalid_argument,
+               "the EID is that of another window. Fix: open a device of that window"};
+}
+
+Result<PeerId> Context::named_at(const Place& place) {
+  if (auto own = is_own_window(place.eid); !own) return own.error();
+  const uint32_t number = place.uasid & ~named_place;
+  const auto found = device.import(JettyName(JettyId(number)).in_window(), Duration{});
+  if (found) return found->jetty.peer;
+  if (found.status() != Status::not_found) return found.error();
+  return Error{Status::invalid_argument,
+               "the uasid is 0, and no process of this user has published the number " +
+                   std::to_string(number) +
+                   " in this window. Fix: pass on the whole jetty_id of the owner"};
+}
+
+Result<PeerId> Context::pinged_at(const urma_eid_t& at) {
+  if (auto own = is_own_window(at); !own) return own.error();
   const Eid address = to_address(at);
   const bool window = in_window(address);
-  if (window && std::memcmp(place_of(device.endpoint()).eid.raw, at.raw, sizeof at.raw) != 0) {
-    return Error{Status::invalid_argument,
-                 "the EID is that of another window. Fix: open a device of that window"};
-  }
   std::string host = to_string(address);
   if (window) {
     host = "localhost";
@@ -110,7 +141,7 @@ Result<RemoteJetty> Context::ping_jetty_at(const urma_eid_t& at) {
   }
   constexpr Duration limit = std::chrono::milliseconds(500);
   auto found = device.import("urma://" + host + "/" + ping_name, limit);
-  if (found) return found->jetty;
+  if (found) return found->jetty.peer;
   const bool nobody =
       found.status() == Status::not_found || found.status() == Status::peer_unreachable;
   if (!nobody) return found.error();

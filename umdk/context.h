@@ -12,6 +12,8 @@
 #include "umdk/device_list.h"
 #include "umdk/echo.h"
 #include "umdk/handle.h"
+#include "umdk/jetty_name.h"
+#include "umdk/numbers.h"
 #include "umdk/place.h"
 
 namespace urma::umdk {
@@ -62,11 +64,41 @@ struct Context : urma_context_t {
   // of a JFCE, that before the lock of a JFC, and that of the events last.
   std::mutex& numbers() { return numbers_mutex_; }
 
+  // Makes an object by `make(std::optional<JettyId>)`, and returns what that returns. `chosen`: the
+  // number that the program has chosen, or 0. `tells`: whether peers send to it, so that an
+  // automatic number should tell the process. Called with `numbers` held, as are the next two
+  // functions. Errors: those of Numbers::take.
+  template <class Make>
+  auto with_number(uint32_t chosen, bool tells, Make&& make)
+      -> decltype(make(std::optional<JettyId>())) {
+    if (chosen != 0) return make(std::optional(JettyId(chosen)));
+    if (draws_) return make(std::optional<JettyId>());
+    const Result<JettyId> id = own_numbers_.take(tells);
+    if (!id) return id.error();
+    auto made = make(std::optional(*id));
+    if (made) return made;
+    own_numbers_.give_back(*id);
+    if (made.status() != Status::unsupported) return made;
+    draws_ = true;
+    return make(std::optional<JettyId>());
+  }
+  // The object of this number has ended.
+  void let_go_of(JettyId id);
+  // Publishes a Jetty, JFR or group, if its number does not tell peers in the window where it is.
+  template <class Object>
+  void be_found(JettyId id, const Object& object) noexcept {
+    if (!needs_name(id)) return;
+    keep_or_log("the name of a number", [&] {
+      const auto alone = publish_alone(device, JettyName(id), object);
+      if (!alone) tell_unnamed(id, alone.error());
+    });
+  }
+
   // Returns the peer at a place. Errors: those of Device::import.
   Result<PeerId> peer_at(const Place& place);
   // Finds the process that answers pings at an EID. Blocks for up to 0.5 s. Errors: those of
   // Device::import.
-  Result<RemoteJetty> ping_jetty_at(const urma_eid_t& at);
+  Result<PeerId> pinged_at(const urma_eid_t& at);
 
   // ---- References, which keep it open
   void hold() { ref.atomic_cnt.fetch_add(1); }
@@ -92,6 +124,11 @@ struct Context : urma_context_t {
 
  private:
   void end_kept();
+  bool needs_name(JettyId id) const;
+  static void tell_unnamed(JettyId id, const Error& why);
+  // Errors: invalid_argument (the EID is that of a window, but not of this one).
+  Result<void> is_own_window(const urma_eid_t& at) const;
+  Result<PeerId> named_at(const Place& place);
   bool take_from_device(urma_async_event_t& event);
   bool translate(const Event& event, urma_async_event_t& out) const;
 
@@ -101,6 +138,8 @@ struct Context : urma_context_t {
   };
   std::unique_ptr<std::atomic<const Numbered*>[], FreeTable> by_id_;
   std::mutex numbers_mutex_;
+  Numbers own_numbers_;
+  bool draws_ = false;  // the device draws numbers, because it has several engines
   std::mutex kept_mutex_;
   std::vector<Segment> kept_;
   std::mutex events_mutex_;

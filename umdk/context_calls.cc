@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/entropy.h"
 #include "umdk/calls.h"
 #include "umdk/context.h"
 
@@ -16,6 +17,27 @@ using namespace urma::umdk;
 namespace {
 
 std::atomic<bool> initialised{false};
+
+// Opens a device. At any port (udp:ADDRESS:0), it takes a free one that automatic numbers tell
+// (place.h). The search begins anywhere, so that a process that starts again mostly has another
+// port than before. The first ports stay free: 4792 is that of devices that are given no port, 4793
+// that of CTP in captures, and 4794 that of switches.
+urma::Result<urma::Device> open_told(const std::string& text, const urma::DeviceOptions& options) {
+  constexpr std::string_view any_port = ":0";
+  constexpr uint32_t first = urma::ub_port + 8;
+  constexpr uint32_t count = index_limit - 8;
+  const size_t end = std::min(text.find('?'), text.size());
+  const std::string_view at = std::string_view(text).substr(0, end);
+  if (!at.starts_with("udp:") || !at.ends_with(any_port)) return urma::open(text, options);
+  const std::string address = text.substr(0, end - any_port.size()) + ":";
+  const uint32_t begin = urma::SecureEntropy().below(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const std::string port = std::to_string(first + (begin + i) % count);
+    auto opened = urma::open(address + port + text.substr(end), options);
+    if (opened || opened.status() != urma::Status::address_in_use) return opened;
+  }
+  return urma::open(text, options);
+}
 
 Device* find_device(urma_device_t* given) { return find<Device>(given); }
 
@@ -165,8 +187,8 @@ urma_context_t* urma_create_context(urma_device_t* dev, uint32_t eid_index) {
                          strings.size(), eid_index));
     }
     // Other kinds of events would make `async_fd` readable, and no call would return them.
-    auto opened = urma::open(
-        strings[eid_index], {.limits = {.jetties = max_jetties, .peers = 4096, .segments = 1 << 16},
+    auto opened = open_told(strings[eid_index],
+                            {.limits = {.jetties = max_jetties, .peers = 4096, .segments = 1 << 16},
                              .events = {urma::EventKind::jetty_error}});
     if (!opened) {
       refuse("urma_create_context", opened.error());
@@ -208,7 +230,7 @@ urma_status_t urma_set_context_opt(urma_context_t* ctx, urma_opt_name_t, const v
 
 urma_status_t urma_get_uasid(uint32_t* uasid) {
   if (uasid == nullptr) return refuse_null(__func__, "uasid");
-  *uasid = static_cast<uint32_t>(getpid());
+  *uasid = 0;  // each context has another one, and peers find a Jetty without it
   return URMA_SUCCESS;
 }
 

@@ -269,7 +269,7 @@ const urma_device_attr_t& attributes() {
                          .active_speed = URMA_SP_10G,
                          .active_mtu = URMA_MTU_4096};
     made.reserved_jetty_id_min = number(first_user_jetty);
-    made.reserved_jetty_id_max = number(first_dynamic_jetty) - 1;
+    made.reserved_jetty_id_max = first_automatic - 1;
     return made;
   }();
   return only;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/own_threads.h"
+#include "umdk/jetty_name.h"
 #include "umdk/log.h"
 #include "urma/core/endpoint.h"
 
@@ -116,20 +117,16 @@ void Echo::be_found() {
   found_ = open_door() && published_;
 }
 
-// In a window each process has an address of its own, so several could publish the name there. One
-// that finds that it is not the only one withdraws its own.
 bool Echo::publish() {
-  const bool window = in_window(device_.endpoint().address);
-  const std::string here = std::string("urma://localhost/") + ping_name;
-  if (window && device_.import(here, 0s).status() != Status::not_found) return false;
-  const auto published = device_.publish(ping_name, jetty_, everyone());
-  if (!published) {
-    if (published.status() != Status::address_in_use) tell(published.error());
-    return false;
+  const JettyName name(ping_jetty);
+  if (in_window(device_.endpoint().address)) {
+    const auto alone = publish_alone(device_, name, jetty_, everyone());
+    if (!alone) tell(alone.error());
+    return alone && *alone;
   }
-  if (!window || device_.import(here, 0s)) return true;
-  (void)device_.unpublish(ping_name);
-  return false;
+  const auto published = device_.publish(name, jetty_, everyone());
+  if (!published && published.status() != Status::address_in_use) tell(published.error());
+  return published.ok();
 }
 
 // Says, once, why no process finds this one.

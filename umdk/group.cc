@@ -22,7 +22,7 @@ Group::Group(Context& context, const urma_jetty_grp_cfg_t& config, JettyGroup ma
     : urma_jetty_grp_t{}, group_(std::move(made)) {
   urma_ctx = &context;
   cfg = config;
-  jetty_grp_id = context.id_of(without_group_bit(group_.id()));
+  jetty_grp_id = context.id_of(without_group_bit(group_->id()));
   jetty_list = list_.data();
   pthread_mutex_init(&list_mutex, nullptr);
   pthread_mutex_init(&event_mutex, nullptr);
@@ -31,6 +31,11 @@ Group::Group(Context& context, const urma_jetty_grp_cfg_t& config, JettyGroup ma
 }
 
 Group::~Group() {
+  {
+    const std::lock_guard held(context().numbers());
+    group_.reset();
+    context().let_go_of(JettyId(jetty_grp_id.id));
+  }
   context().let_go();
   pthread_cond_destroy(&event_cond);
   pthread_mutex_destroy(&event_mutex);
@@ -39,7 +44,7 @@ Group::~Group() {
 
 Result<void> Group::add(Jetty& jetty) {
   const ListLock held(list_mutex);
-  if (auto added = group_.add(jetty.sender->queue()); !added) return added;
+  if (auto added = group_->add(jetty.sender->queue()); !added) return added;
   list_[jetty_cnt++] = &jetty;
   return {};
 }
@@ -50,7 +55,7 @@ void Group::remove(Jetty& jetty) {
   urma_jetty_t** const found = std::find(list_.data(), end, &jetty);
   if (found == end) return;
   // If the device is closed, nothing is received any more.
-  static_cast<void>(group_.remove(jetty.sender->queue()));
+  static_cast<void>(group_->remove(jetty.sender->queue()));
   std::copy(found + 1, end, found);
   list_[--jetty_cnt] = nullptr;
 }

@@ -24,7 +24,7 @@ struct Group : urma_jetty_grp_t {
   uint32_t count();
 
  private:
-  JettyGroup group_;
+  std::optional<JettyGroup> group_;  // until the destructor
   std::array<urma_jetty_t*, max_group_members> list_{};
 };
 

@@ -14,9 +14,13 @@ Group* make_group(const char* call, Context& context, const urma_jetty_grp_cfg_t
                                           ? GroupPolicy::round_robin
                                           : GroupPolicy::hint,
                             .token = token_of(cfg.flag.bs.token_policy, cfg.token_value)};
-  if (cfg.id != 0) options.id = JettyId(cfg.id);
-  auto made = context.device.jetty_group(options);
+  const std::lock_guard held(context.numbers());
+  auto made = context.with_number(cfg.id, true, [&](std::optional<JettyId> id) {
+    options.id = id;
+    return context.device.jetty_group(options);
+  });
   if (!made) return null(refuse(call, made.error()));
+  context.be_found(without_group_bit(made->id()), *made);
   return Pool<Group>::make(context, cfg, std::move(*made));
 }
 

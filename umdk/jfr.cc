@@ -42,12 +42,14 @@ Result<void> Jfr::activate() {
   Jfc& jfc = *find<Jfc>(jfr_cfg.jfc);
   most_ranges_ = most_ranges_of(jfr_cfg);
   JfrOptions options{.receives = jfr_cfg.depth, .immediates_take_buffers = true, .token = token()};
-  if (jfr_cfg.id != 0) options.id = JettyId(jfr_cfg.id);
   const std::lock_guard held(context().numbers());
   entries_ = {.count = 2 * jfr_cfg.depth};
   auto made = jfc.with_room(entries_, [&] {
     options.completions = entries_.queue;
-    return context().device.jfr(options);
+    return context().with_number(jfr_cfg.id, true, [&](std::optional<JettyId> id) {
+      options.id = id;
+      return context().device.jfr(options);
+    });
   });
   if (!made) return made.error();
   queue.emplace(std::move(*made));
@@ -56,6 +58,7 @@ Result<void> Jfr::activate() {
   numbered_ = {.object = reinterpret_cast<uintptr_t>(static_cast<urma_jfr_t*>(this)),
                .receives = this};
   context().enter(id_, &numbered_);
+  context().be_found(id_, *queue);
   urma_jfr_opt.is_actived = true;
   state_ = URMA_JFR_STATE_READY;
   return {};
@@ -68,6 +71,7 @@ void Jfr::deactivate() {
   jfc.forget(id_);
   context().forget(numbered_);
   context().enter(id_, nullptr);
+  context().let_go_of(id_);
   jfc.let_go(entries_);
   urma_jfr_opt.is_actived = false;
   state_ = URMA_JFR_STATE_RESET;

@@ -32,6 +32,21 @@ Place place_of(const Endpoint& endpoint) {
   return {to_eid(window), slot + 1};
 }
 
+Place place_of(const urma_jetty_id_t& id) {
+  if (id.uasid != 0) return {id.eid, id.uasid};
+  const bool window = in_window(to_address(id.eid));
+  const uint32_t index = (id.id - first_telling) / numbers_of_each;
+  if (id.id >= first_telling && index < index_limit) {
+    return {id.eid, index + (window ? 1u : uint32_t{ub_port})};
+  }
+  return {id.eid, window ? named_place | id.id : uint32_t{ub_port}};
+}
+
+std::optional<uint32_t> index_of(const Place& place) {
+  const uint32_t index = place.uasid - (in_window(to_address(place.eid)) ? 1u : uint32_t{ub_port});
+  return index < index_limit ? std::optional(index) : std::nullopt;
+}
+
 Endpoint endpoint_of(const Place& place) {
   Endpoint endpoint;
   endpoint.address = to_address(place.eid);

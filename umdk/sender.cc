@@ -171,12 +171,15 @@ Result<void> Sender::activate() {
     options.receives_from = &*options_.receives->queue;
     options.token = options_.receives->token();
   }
-  if (options_.id != 0) options.id = JettyId(options_.id);
   const std::lock_guard held(context_.numbers());
   entries_ = {.count = berths};
   auto made = jfc.with_room(entries_, [&] {
     options.completions = entries_.queue;
-    return context_.device.jetty(options);
+    const bool tells = options_.receives != nullptr;
+    return context_.with_number(options_.id, tells, [&](std::optional<JettyId> id) {
+      options.id = id;
+      return context_.device.jetty(options);
+    });
   });
   if (!made) return made.error();
   jetty_.emplace(std::move(*made));
@@ -187,6 +190,7 @@ Result<void> Sender::activate() {
                .receives = options_.receives,
                .jetty = options_.receives != nullptr};
   context_.enter(id_, &numbered_);
+  if (options_.receives != nullptr) context_.be_found(id_, *jetty_);
   state_ = URMA_JETTY_STATE_READY;
   return {};
 }
@@ -200,6 +204,7 @@ void Sender::deactivate() {
   if (receives != nullptr) find<Jfc>(receives->jfr_cfg.jfc)->forget(id_);
   context_.forget(numbered_);
   context_.enter(id_, nullptr);
+  context_.let_go_of(id_);
   jfc.let_go(entries_);
   if (receives != nullptr) receives->let_go();
   state_ = URMA_JETTY_STATE_RESET;

@@ -18,10 +18,9 @@ namespace {
 Result<RemoteJetty> find_target(Context& context, const urma_target_jetty_t& described,
                                 const urma_token_t* token) {
   const bool by_eid = described.id.uasid == 0 && described.type == URMA_JETTY;
-  if (by_eid && described.id.id == number(ping_jetty)) {
-    return context.ping_jetty_at(described.id.eid);
-  }
-  auto peer = context.peer_at(place_of(described.id));
+  const auto peer = by_eid && described.id.id == number(ping_jetty)
+                        ? context.pinged_at(described.id.eid)
+                        : context.peer_at(place_of(described.id));
   if (!peer) return peer.error();
   const bool none = described.flag.bs.token_policy == URMA_TOKEN_NONE || token == nullptr;
   return RemoteJetty{

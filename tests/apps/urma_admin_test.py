@@ -118,7 +118,7 @@ def test_a_device_shows_what_it_can_do():
     assert set(CAPABILITIES) <= set(values), set(CAPABILITIES) - set(values)
     assert values["transport_type"] == "0 [UB]" and values["name"].strip() == "network"
     assert values["trans_mode"].startswith("0x7 [RM(Reliable message) RC"), values
-    assert (values["reserved_jetty_id_min"], values["reserved_jetty_id_max"]) == ("2", "1023")
+    assert (values["reserved_jetty_id_min"], values["reserved_jetty_id_max"]) == ("2", "65535")
     assert f"  eid0                     : {NETWORK_EID}\n" in text
     assert re.search(r"^ tp_type  :(  RTP|  CTP){16}$", text, re.MULTILINE), text
     assert show("--whole").count("transport_type") == 2

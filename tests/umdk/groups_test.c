@@ -220,7 +220,7 @@ static void configurations(struct ends* ends) {
   errno = 0;
   CHECK(urma_create_jetty_grp(ends->b.ctx, &cfg) == NULL && errno == EINVAL);
   cfg = group_cfg(URMA_JETTY_GRP_POLICY_RR);
-  cfg.id = 1024;
+  cfg.id = 1 << 16;
   errno = 0;
   CHECK(urma_create_jetty_grp(ends->b.ctx, &cfg) == NULL && errno == EINVAL);
 }

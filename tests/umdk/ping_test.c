@@ -188,9 +188,11 @@ static void only_where_it_is_asked_for(const char* device) {
   begin(&pinger, device);
   CHECK(find(&pinger, ping_jetty, URMA_JETTY) == NULL);
   CHECK(strstr(last_error, "no process answers pings at the EID") != NULL);
-  CHECK(find(&pinger, ping_jetty + 1, URMA_JETTY) == NULL && errno == URMA_EINVAL);
-  CHECK(strstr(last_error, "the uasid is 0") != NULL);
-  CHECK(find(&pinger, ping_jetty, URMA_JFR) == NULL && errno == URMA_EINVAL);
+  if (strcmp(device, "window") == 0) {
+    CHECK(find(&pinger, ping_jetty + 1, URMA_JETTY) == NULL && errno == URMA_EINVAL);
+    CHECK(strstr(last_error, "the uasid is 0") != NULL);
+    CHECK(find(&pinger, ping_jetty, URMA_JFR) == NULL && errno == URMA_EINVAL);
+  }
   urma_context_t* doubtful = open_context(device, "yes");
   CHECK(strstr(last_error, "URMA_PING is \"yes\", so it has no effect") != NULL);
   CHECK(find(&pinger, ping_jetty, URMA_JETTY) == NULL);

@@ -287,7 +287,7 @@ static void well_known_jetty(struct ends* ends) {
 static void chosen_numbers(struct end* end) {
   urma_device_attr_t attr;
   CHECK(urma_query_device(end->ctx->dev, &attr) == URMA_SUCCESS);
-  CHECK(attr.reserved_jetty_id_min <= 3 && attr.reserved_jetty_id_max == 1023);
+  CHECK(attr.reserved_jetty_id_min <= 3 && attr.reserved_jetty_id_max == 65535);
   const uint32_t numbers[] = {attr.reserved_jetty_id_min, 3, 4, 500, 1023};
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
     urma_jfr_t* jfr = NULL;
