@@ -14,6 +14,12 @@ constexpr Duration first_retry = std::chrono::milliseconds(10);
 constexpr Duration last_retry = std::chrono::milliseconds(200);
 constexpr Duration rtt_to_self = std::chrono::microseconds(100);
 
+// Returns whether the answer says that the OPEN was for another process than the one that got it.
+bool is_refusal_of_another(const ArrivedSetup& answer) {
+  return answer.message.type == SetupType::refuse &&
+         answer.message.reason == SetupReason::restarted;
+}
+
 }  // namespace
 
 PacketChannel* Openings::channel(Peer& peer, Time now) {
@@ -137,6 +143,8 @@ Peer* Openings::asked(const ArrivedSetup& answer) {
     return nullptr;
   }
   if (peer->eid == Eid{} || peer->eid == answer.addresses.source) return peer;
+  // Where the peer was, a process of another EID runs now, and says that the OPEN was not for it.
+  if (is_refusal_of_another(answer) && peer->is_reached_at(answer.from)) return peer;
   ++counters.wrong_source;
   return nullptr;
 }

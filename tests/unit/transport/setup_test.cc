@@ -115,6 +115,35 @@ TEST_CASE("each REFUSE has its consequence") {
   CHECK(other.sink.downs == std::vector{Why::restarted});
 }
 
+TEST_CASE("where a peer was, a process of another EID ends it by a REFUSE, and only there") {
+  Opening parts;
+  Peer& peer = parts.known(2, 9);
+  const PeerId id = parts.peers.id_of(peer);
+  parts.openings.begin(peer, parts.now);
+  const SetupMessage open = parts.only_sent(SetupType::open);
+  SetupMessage refuse = Opening::to(open, SetupType::refuse);
+  const auto arrive = [&](uint8_t from, SetupReason reason) {
+    refuse.reason = reason;
+    const transport::ArrivedSetup usual = parts.arrived(refuse, from);
+    auto addresses = usual.addresses;
+    addresses.source = host(3).address;
+    parts.openings.handle_refuse({.addresses = addresses,
+                                  .message = refuse,
+                                  .from = usual.from,
+                                  .path = usual.path,
+                                  .now = usual.now});
+  };
+  arrive(3, SetupReason::restarted);  // from another address
+  arrive(2, SetupReason::version);
+  CHECK(parts.counters.wrong_source == 2);
+  parts.openings.handle_accept(parts.arrived(Opening::to(open, SetupType::accept), 3));
+  CHECK(parts.counters.wrong_source == 3);
+  CHECK((parts.peers.find(id) == &peer && peer.opening));
+  arrive(2, SetupReason::restarted);
+  CHECK(parts.peers.find(id) == nullptr);
+  CHECK(parts.sink.downs == std::vector{Why::restarted});
+}
+
 TEST_CASE("an ACCEPT of another incarnation ends the one that was asked") {
   Opening parts;
   Peer& peer = parts.known(2, Opening::their_life + 1);
