@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <type_traits>
 
 #include "base/assert.h"
@@ -78,21 +79,38 @@ uint64_t execute_on(const AtomicCall& call, std::byte* at) {
   return 0;
 }
 
+// Calls `function` with the type of words of so many bytes.
+template <class Function>
+auto with_word(uint32_t bytes, Function&& function) {
+  switch (bytes) {
+    case 1:
+      return function.template operator()<uint8_t>();
+    case 2:
+      return function.template operator()<uint16_t>();
+    case 4:
+      return function.template operator()<uint32_t>();
+    default:
+      URMA_ASSERT(bytes == 8, "a word has 1, 2, 4 or 8 bytes");
+      return function.template operator()<uint64_t>();
+  }
+}
+
 }  // namespace
 
 uint64_t execute(const AtomicCall& call, std::byte* word) {
   URMA_ASSERT(reinterpret_cast<uintptr_t>(word) % call.bytes == 0, "a word is aligned");
-  switch (call.bytes) {
-    case 1:
-      return execute_on<uint8_t>(call, word);
-    case 2:
-      return execute_on<uint16_t>(call, word);
-    case 4:
-      return execute_on<uint32_t>(call, word);
-    default:
-      URMA_ASSERT(call.bytes == 8, "a word has 1, 2, 4 or 8 bytes");
-      return execute_on<uint64_t>(call, word);
-  }
+  return with_word(call.bytes, [&]<class Word>() { return execute_on<Word>(call, word); });
+}
+
+void store_word(std::byte* to, uint32_t bytes, uint64_t value) {
+  with_word(bytes, [&]<class Word>() {
+    const auto word = static_cast<Word>(value);
+    if (reinterpret_cast<uintptr_t>(to) % sizeof word != 0) {
+      std::memcpy(to, &word, sizeof word);
+    } else {
+      std::atomic_ref(*reinterpret_cast<Word*>(to)).store(word, std::memory_order_release);
+    }
+  });
 }
 
 }  // namespace urma::jetty

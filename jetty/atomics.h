@@ -32,6 +32,8 @@ constexpr uint32_t operands_of(Atomic what) { return what == Atomic::compare_swa
 // threads and processes may change in the same way. Returns the word's previous value. The
 // operation is sequentially consistent.
 uint64_t execute(const AtomicCall& call, std::byte* word);
+// Stores a word of 1, 2, 4 or 8 bytes: by one store (release), if it is aligned.
+void store_word(std::byte* to, uint32_t bytes, uint64_t value);
 
 // Operands and results are little endian on the wire (docs/protocol.md).
 inline void put_little(uint64_t value, std::span<std::byte> out) {

@@ -2,9 +2,7 @@
 #include "jetty/jfs.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
-#include <cstring>
 
 #include "base/accelerator_memory.h"
 #include "base/address_space.h"
@@ -85,17 +83,6 @@ Status examine(const Work& work, uint64_t bytes) {
 bool is_datagram(const Work& work, uint64_t bytes, uint32_t most_bytes) {
   return work.operation == Operation::send && bytes <= most_bytes && work.order == Order::none &&
          work.fence == Fence::none;
-}
-
-// The application may wait for the value without a call, so an aligned word is one store.
-template <class Word>
-void store_word(std::byte* to, uint64_t value) {
-  const auto word = static_cast<Word>(value);
-  if (reinterpret_cast<uintptr_t>(to) % sizeof word != 0) {
-    std::memcpy(to, &word, sizeof word);
-  } else {
-    std::atomic_ref(*reinterpret_cast<Word*>(to)).store(word, std::memory_order_release);
-  }
 }
 
 bool may_name(const Buffer& buffer) {
@@ -237,17 +224,7 @@ void Jfs::copy_in(Berth& berth, uint16_t lease) {
 // Stores the value that an atomic has fetched in the memory that the work named for it.
 void Jfs::store_fetched(uint16_t lease, uint64_t value) {
   const Piece& into = berth(lease).piece;
-  auto* const to = const_cast<std::byte*>(into.data);
-  switch (into.bytes) {
-    case 1:
-      return store_word<uint8_t>(to, value);
-    case 2:
-      return store_word<uint16_t>(to, value);
-    case 4:
-      return store_word<uint32_t>(to, value);
-    default:
-      return store_word<uint64_t>(to, value);
-  }
+  store_word(const_cast<std::byte*>(into.data), into.bytes, value);
 }
 
 void Jfs::polled(uint16_t lease) {
