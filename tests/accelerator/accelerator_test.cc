@@ -270,6 +270,9 @@ TEST_CASE("what processors alone can do is refused for memory of a GPU") {
     Jetty jetty = ends.user.device.jetty({.berths = 8, .inline_bytes = 64}).value();
     CHECK(run_one(jetty, write(ends.buffer(8), ends.there).inline_data()).status ==
           Status::bad_work);
+    const Segment words = ends.owner.device.allocate(64, Rights::atomic).value();
+    const Work adds = fetch_add(ends.import(words), 0, 1).into(ends.buffer(8).data());
+    CHECK(run_one(jetty, adds).status == Status::bad_work);
     const RemoteSegment mapped = ends.import(ends.owner.segment);
     if (!mapped.mapped()) continue;
     Lane lane = ends.user.jetty.lane(mapped).value();

@@ -108,6 +108,13 @@ TEST_CASE("the fetched value is stored in memory of the application, without a p
     fetch(swap<uint32_t>(there, 12, 1), other << 32 >> 32 << 32 | 0x08070605);
     fetch(fetch_or<uint16_t>(there, 10, 1), (other & ~uint64_t{0xffff}) | 0x0403);
     fetch(compare_swap<uint8_t>(there, 9, 5, 1), (other & ~uint64_t{0xff}) | 0x02);
+    // Memory that is not aligned has the value when the work has completed.
+    words.fill(other);
+    word_of(segment, 1) = 0x0807060504030201;
+    auto* const odd = reinterpret_cast<std::byte*>(words.data()) + 9;
+    CHECK(run_one(user.jetty, fetch_add<uint32_t>(there, 8, 1).into(odd)).ok());
+    CHECK(words[1] == 0x1111110403020111);
+    CHECK((words[0] == other && words[2] == other));
     // An unsignalled one has no completion, but a value.
     words.fill(other);
     REQUIRE(user.jetty.post(fetch_add(there, 8, 1).into(&words[1]).unsignalled()) == 1);

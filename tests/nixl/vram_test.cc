@@ -41,17 +41,27 @@ std::vector<std::byte> mirror(const std::vector<std::byte>& data, size_t bytes) 
   return out;
 }
 
+// Two agents, each with memory of a GPU of its own.
+struct GpuPair {
+  explicit GpuPair(const std::string& device)
+      : a("a", device, here.span()), b("b", device, there.span()) {
+    a.load(b);
+  }
+
+  GpuBytes here{memory_bytes};
+  GpuBytes there{memory_bytes, 1};
+  Agent a;
+  Agent b;
+};
+
 }  // namespace
 
 TEST_CASE("memory of GPUs is written and read in lists of ranges, with notifications") {
   const Media media;
   for (const std::string& device : media.devices()) {
     INFO(device);
-    GpuBytes here(memory_bytes);
-    GpuBytes there(memory_bytes, 1);
-    Agent a("a", device, here.span());
-    Agent b("b", device, there.span());
-    a.load(b);
+    GpuPair pair(device);
+    auto& [here, there, a, b] = pair;
     const std::string note = "done";
     // The first works go in packets, the later ones directly.
     for (uint64_t round = 0; round < 20; ++round) {
@@ -90,11 +100,8 @@ TEST_CASE("when memory of a GPU is deregistered, no agent writes it any more") {
   const Media media;
   for (const std::string& device : media.devices()) {
     INFO(device);
-    GpuBytes here(memory_bytes);
-    GpuBytes there(memory_bytes, 1);
-    Agent a("a", device, here.span());
-    Agent b("b", device, there.span());
-    a.load(b);
+    GpuPair pair(device);
+    auto& [here, there, a, b] = pair;
     here.fill(std::byte{1});
     nixlBackendReqH* const request = a.prepare(NIXL_WRITE, mirrored(4096));
     REQUIRE(request != nullptr);
