@@ -69,16 +69,19 @@ struct Cuda {
   static const Cuda* loaded();
 };
 
-// The primary context of a GPU, which lives at least as long as this object.
+// Keeps the primary context of a GPU alive.
 class CudaContext {
  public:
+  // Has no context.
   CudaContext() = default;
+  // `number`: of the GPU, as CUDA counts them. Has no context if there is no such GPU, or if CUDA
+  // cannot make one.
   explicit CudaContext(int number);
   CudaContext(CudaContext&& other) noexcept { swap(other); }
   CudaContext& operator=(CudaContext&& other) noexcept { return swap(other), *this; }
   ~CudaContext();
 
-  // Null if there is no such GPU, or its driver refuses.
+  // Returns the context, or null if this object has none.
   CUcontext get() const { return context_; }
 
  private:

@@ -24,8 +24,9 @@ std::atomic<bool> initialised{false};
 // that of CTP in captures, and 4794 that of switches.
 urma::Result<urma::Device> open_told(const std::string& text, const urma::DeviceOptions& options) {
   constexpr std::string_view any_port = ":0";
-  constexpr uint32_t first = urma::ub_port + 8;
-  constexpr uint32_t count = index_limit - 8;
+  constexpr uint32_t kept_free = 8;
+  constexpr uint32_t first = urma::ub_port + kept_free;
+  constexpr uint32_t count = index_limit - kept_free;
   const size_t end = std::min(text.find('?'), text.size());
   const std::string_view at = std::string_view(text).substr(0, end);
   if (!at.starts_with("udp:") || !at.ends_with(any_port)) return urma::open(text, options);

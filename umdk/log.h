@@ -23,8 +23,9 @@ struct Call {
   int line;
   bool limited = false;
 };
-// A call of the data path, of which a program may make millions. From one place in the source
-// `refuse` writes a hundred messages, and then ten each second, which say how many it left out.
+// A call of the data path, of which a program may make millions. For such calls `refuse` limits the
+// messages from each place in the source: it writes the first hundred, and later ten each second,
+// which say how many it left out.
 constexpr Call often(const char* of, const char* in = __builtin_FILE(), int at = __builtin_LINE()) {
   Call call(of, in, at);
   call.limited = true;

@@ -13,17 +13,18 @@
 namespace urma::umdk {
 
 // The automatic numbers of one context (place.h), in an order that an outsider cannot predict. The
-// number that was given back last is used first, because peers have room for few. Calls are not
-// synchronised.
+// number that was given back last is used first, because peers remember few. One thread at a time
+// calls these functions.
 class Numbers {
  public:
-  // `index`: that of the process, or nothing if its numbers cannot tell it. Throws std::bad_alloc.
+  // `index`: that of the process; nothing if no numbers belong to this process. Throws
+  // std::bad_alloc.
   explicit Numbers(std::optional<uint32_t> index);
 
-  // Returns a number that tells the process if it is to and one is left, or else another one.
+  // Returns a free number: with `tells`, one that tells the process, if any of those is free.
   // Errors: no_resources (all are in use, or the system has no memory).
   Result<JettyId> take(bool tells);
-  // Takes a number back that is no longer in use. Ignores numbers that the program chose.
+  // From now on this number is free. Does nothing for a number that the program has chosen.
   void give_back(JettyId id);
 
  private:

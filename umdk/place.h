@@ -8,10 +8,10 @@
 
 namespace urma::umdk {
 
-// The numbers of Jetties, JFRs and groups, of 20 bits. In UMDK a number is unique for an EID, and
-// programs may pass on these two alone. Here several processes share an EID, so automatic numbers
-// tell the process: each index has `numbers_of_each` of them. An index is the slot of a window, or
-// how much a UDP port is above ub_port.
+// Jetties, JFRs and groups have numbers of 20 bits. In UMDK a number is unique for an EID, so
+// programs may pass on these two alone. Here several processes share an EID. So each process has an
+// index, its slot of the window or its UDP port minus ub_port, and automatic numbers tell the
+// index: each index has `numbers_of_each` of them.
 inline constexpr uint32_t first_automatic = 1 << 16;  // the program may choose smaller ones
 inline constexpr uint32_t first_telling = 1 << 18;    // smaller ones tell no process
 inline constexpr uint32_t numbers_of_each = 3000;

@@ -84,8 +84,8 @@ class Sender {
   Jfc::Entries entries_;
   Numbered numbered_;
   std::atomic<urma_jetty_state_t> state_{URMA_JETTY_STATE_RESET};
-  // The records that end a flush and were not polled yet. Older ones are of works before the flush,
-  // also if the queue is ready again.
+  // How many records that end a flush were not polled yet. While there are any, the records that
+  // are polled are of works that were posted before the flush, even if the queue is ready again.
   std::atomic<int32_t> flushes_unpolled_{0};
   WorkLimits limits_{};
   bool ordered_ = false;    // each work waits for the earlier ones

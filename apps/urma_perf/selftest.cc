@@ -118,7 +118,7 @@ class Checks {
 
 Exit selftest(const Options& given) {
   Options options = given;
-  options.self = true;  // both sides are on this host
+  options.self = true;  // so that its clients look for the servers that it starts
   const int64_t begin = now();
   Checks checks(options.form == Options::Form::json);
   run_self(

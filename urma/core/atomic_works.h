@@ -24,13 +24,13 @@ namespace urma {
 // completes as `unknown`, it may or may not have been executed: an application that must know
 // stores evidence in the word itself (a version beside the value, or one counter for each writer).
 // After any other failure the word is unchanged:
-//   bad_work            not aligned, an invalid size, or with an immediate, a notification, buffers
-//                       (one for the fetched value is allowed: Work::into)
+//   bad_work            not aligned, an invalid size, or with an immediate, a notification, or
+//                       buffers (memory for the fetched value is set by Work::into)
 //   remote_access       outside of the segment, or without Rights::atomic
 //   unsupported         16, 32 or 64 bytes, or the segment's AtomicDomain is `device`
 //   remote_unsupported  the owner's version has no atomics, or the segment is guarded
-// The previous value is lost if the atomic is unsignalled, since no completion contains it, and has
-// no memory for it (Work::into).
+// An unsignalled atomic has no completion that could contain the previous value. Work::into stores
+// it nevertheless.
 template <class Word>
 concept AtomicWord =
     std::integral<Word> && !std::same_as<Word, bool> &&

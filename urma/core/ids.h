@@ -63,8 +63,8 @@ using Tassn = Sequence<struct TassnSpace, 16>;  // slices of an initiator queue 
 // Well-known Jetties (UB 6.1, docs/protocol.md).
 inline constexpr JettyId setup_jetty{0};
 inline constexpr JettyId names_jetty{1};
-// The numbers that an application may choose (JettyOptions::id) begin here, and those that a device
-// draws begin at the second one.
+// The lowest number that an application may choose (JettyOptions::id), and the lowest one that a
+// device draws.
 inline constexpr JettyId first_user_jetty{2};
 inline constexpr JettyId first_dynamic_jetty{1024};
 

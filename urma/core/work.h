@@ -84,8 +84,8 @@ struct [[nodiscard]] Work {
   Atomic atomic{};                         // atomic: which one
   Update update{};                         // Atomic::load and store: how the word changes
   uint8_t group_hint = 0;                  // which member of a Jetty group receives it
-  Buffer buffer;                    // the local memory, if `buffers` is empty; atomic: the word's
-                                    // size, and the memory of `into`
+  Buffer buffer;                    // the local memory, if `buffers` is empty; atomic: the size of
+                                    // the word, and the memory that `into` names
   std::span<const Buffer> buffers;  // the local memory; up to max_buffers; read by `post`
   RemoteSegment segment;            // write, read, atomic: the remote memory
   uint64_t offset = 0;              // and where in it, from the segment's first byte
@@ -135,11 +135,12 @@ struct [[nodiscard]] Work {
   // it returns. For writes and sends of up to JettyOptions::inline_bytes, from memory that
   // processors can access; other works complete as `bad_work`.
   Work& inline_data() { return copied = true, *this; }
-  // Only for atomics: the value that is fetched is stored in this memory, too, as a read stores
-  // data: if the atomic succeeds, before its completion can be polled. If it is aligned, it is
-  // written by one store, so an application may wait for the value. The memory has the size of
-  // the word, belongs to the library until the completion, and is accessible to processors;
-  // otherwise, and with atomic_store, the work completes as `bad_work`.
+  // Only for atomics: when the atomic is executed, the value that it fetches is stored in `word`,
+  // too, before the completion can be polled. The value is one store if `word` is aligned to its
+  // size, so an application may wait for it. `word` has the size of the remote word, and belongs
+  // to the library until the completion. The atomic completes as `bad_work` if processors cannot
+  // access `word` (memory of a GPU), or if it is an atomic_store. An atomic that completes as
+  // `unknown` may have stored a value; after any other failure `word` is unchanged.
   Work& into(void* word) { return buffer.data = word, *this; }
   // The work is executed at its target after all earlier relaxed and strong works of its Jetty (UB:
   // SO), those to other peers included. It does not wait for works that ended as `unknown`.
