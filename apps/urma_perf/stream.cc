@@ -88,13 +88,15 @@ void Stream::run(const Stop& stop, Outcome& outcome) {
 }
 
 // A work that cannot be posted when it is due is posted later, and waits longer: its latency shows
-// that. Works that are due at the end of the round are posted for as long again; those that are not
-// posted even then count as unsent.
+// that. Works that are due at the end of the round are posted for as long again, and at least as
+// long as a busy machine may keep this process from a processor; those that are not posted even
+// then count as unsent.
 void Stream::run_by_timetable(const Stop& stop, Outcome& outcome) {
   timetable_->begin(outcome.begin);
   const bool counted = stop.count != UINT64_MAX;
   const int64_t end = counted ? std::min(stop.at, timetable_->time_of(stop.count)) : stop.at;
-  const int64_t last_post = end + (end - outcome.begin);
+  constexpr int64_t longest_without_processor = second / 10;
+  const int64_t last_post = end + std::max(end - outcome.begin, longest_without_processor);
   int64_t moved = outcome.begin;  // when works completed, or when the first one was posted
   ProgressWriter progress(stop.progress, outcome.begin);
   for (int64_t at = outcome.begin; !interrupted(); at = now()) {
