@@ -15,6 +15,8 @@ namespace urma::umdk {
 
 // Common to the functions of the C API. A `call` is such a function.
 
+inline constexpr const char* no_memory = "the system has no memory left. Fix: free some";
+
 // A call that succeeds leaves errno as it was, as UMDK's do: programs look at errno after several
 // calls. This restores it at the end of the scope.
 class KeptErrno {
@@ -34,7 +36,7 @@ urma_status_t run(Call call, Function&& function) {
     const KeptErrno kept;
     return function();
   } catch (const std::bad_alloc&) {
-    return refuse(URMA_ENOMEM, call, "the system has no memory left. Fix: free some");
+    return refuse(URMA_ENOMEM, call, "%s", no_memory);
   }
 }
 
@@ -47,13 +49,15 @@ auto make(Call call, Function&& function) -> decltype(function()) {
     if (made != nullptr) errno = before;
     return made;
   } catch (const std::bad_alloc&) {
-    return null(refuse(URMA_ENOMEM, call, "the system has no memory left. Fix: free some"));
+    return null(refuse(URMA_ENOMEM, call, "%s", no_memory));
   }
 }
 
-// Writes what the library said, and returns the status of the C API that means the same.
+// Writes what the library said, and returns the status of the C API that means the same. An error
+// for which there was no memory says nothing.
 inline urma_status_t refuse(Call call, const Error& error) {
-  return refuse(call_status(error.status), call, "%s", error.message.c_str());
+  return refuse(call_status(error.status), call, "%s",
+                error.message.empty() ? no_memory : error.message.c_str());
 }
 
 inline urma_status_t refuse_null(Call call, const char* what) {

@@ -195,17 +195,16 @@ urma_context_t* urma_create_context(urma_device_t* dev, uint32_t eid_index) {
       refuse("urma_create_context", opened.error());
       return null(EIO);
     }
-    auto* const context = Pool<Context>::make(*device, eid_index, std::move(*opened));
+    Pool<Context>::Owner context(Pool<Context>::make(*device, eid_index, std::move(*opened)));
     DeviceList::get().note(*device, eid_index, strings[eid_index], context->eid);
-    if (!Echo::wanted()) return context;
+    if (!Echo::wanted()) return context.release();
     auto echo = Echo::start(context->device);
     if (!echo) {
       refuse("urma_create_context", echo.error());
-      Pool<Context>::destroy(context);
       return null(EIO);
     }
     context->echo = std::move(*echo);
-    return context;
+    return context.release();
   });
 }
 

@@ -81,6 +81,18 @@ void close_end(int& descriptor) {
   if (descriptor >= 0) ::close(std::exchange(descriptor, -1));
 }
 
+// Returns which pages of a window are shown at an address; nothing if there is no window.
+std::optional<Mapped> pages_at(std::byte* window, size_t bytes) {
+  const auto begin = reinterpret_cast<uintptr_t>(window);
+  const auto shown = mapped_at(begin);
+  if (!shown || !shown->is_shared || begin + bytes > shown->end) return std::nullopt;
+  Mapped pages = *shown;
+  pages.offset += begin - shown->begin;
+  pages.begin = begin;
+  pages.end = begin + bytes;
+  return pages;
+}
+
 }  // namespace
 
 MovedMemory& MovedMemory::get() {
@@ -114,17 +126,16 @@ const char* MovedMemory::obstacle(std::span<std::byte> memory) {
   return nullptr;
 }
 
-bool MovedMemory::move_in(std::span<std::byte> memory, std::byte* window) {
+bool MovedMemory::move_in(std::span<std::byte> memory, std::byte* window) noexcept {
   const std::lock_guard held(mutex_);
-  const auto shown = mapped_at(reinterpret_cast<uintptr_t>(window));
-  if (!shown || !shown->is_shared) return false;
-  Mapped pages = *shown;
-  pages.offset += reinterpret_cast<uintptr_t>(window) - shown->begin;
-  pages.begin = reinterpret_cast<uintptr_t>(window);
-  pages.end = pages.begin + memory.size();
-  if (pages.end > shown->end) return false;
-  moved_.push_back({memory, pages});  // it may throw, so it comes first
-  const NoSignals none;               // their handlers could store to the memory
+  try {
+    const auto pages = pages_at(window, memory.size());
+    if (!pages) return false;
+    moved_.push_back({memory, *pages});
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  const NoSignals none;  // their handlers could store to the memory
   // With an old size of 0, a shared mapping is shown a second time.
   void* const second = mremap(window, 0, memory.size(), MREMAP_MAYMOVE);
   bool done = second != MAP_FAILED && madvise(second, memory.size(), MADV_DOFORK) == 0;

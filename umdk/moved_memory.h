@@ -30,7 +30,7 @@ class MovedMemory {
   const char* obstacle(std::span<std::byte> memory);
   // Replaces the pages of `memory` by those of a window, which another mapping of this process
   // shows at `window`, and copies the content there. If it returns false, nothing has changed.
-  bool move_in(std::span<std::byte> memory, std::byte* window);
+  bool move_in(std::span<std::byte> memory, std::byte* window) noexcept;
   // Undoes that: whatever shows the pages and is not a mapping of the whole window gets private
   // pages with the same content. So memory that the program has unmapped is left alone, and memory
   // that it has moved (mremap) is found. Returns false if this is not possible now: there are other

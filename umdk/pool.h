@@ -3,8 +3,8 @@
 
 #include <pthread.h>
 
+#include <cstddef>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -56,35 +56,47 @@ class Pool {
   }
 
  private:
+  // The memory of an object. The list of free ones needs none besides: objects end also where the
+  // system has none left.
+  struct Room {
+    alignas(Object) std::byte object[sizeof(Object)];
+    Room* next = nullptr;  // of a free one: the next that was freed
+  };
+  struct Free {
+    std::mutex mutex;
+    Room* first = nullptr;
+    Room* last = nullptr;
+    size_t count = 0;
+  };
+
   static void* take() {
-    const std::lock_guard held(mutex());
-    if (free().size() > rests) {
-      void* const memory = free().front();
-      free().pop_front();
-      return memory;
-    }
-    return ::operator new (sizeof(Object), std::align_val_t{alignof(Object)});
+    Free& free = free_rooms();
+    const std::lock_guard held(free.mutex);
+    if (free.count <= rests) return new Room;
+    --free.count;
+    return std::exchange(free.first, free.first->next)->object;
   }
   static void give_back(void* memory) {
-    const std::lock_guard held(mutex());
-    free().push_back(memory);
+    auto* const room = static_cast<Room*>(memory);
+    room->next = nullptr;
+    Free& free = free_rooms();
+    const std::lock_guard held(free.mutex);
+    (free.count++ == 0 ? free.first : free.last->next) = room;
+    free.last = room;
   }
-  // These outlive every object, also those that a program deletes while it exits.
-  static std::mutex& mutex() {
-    static auto* const only = free_in_children();
+  // They outlive every object, also those that a program deletes while it exits.
+  static Free& free_rooms() {
+    static auto* const only = usable_in_children();
     return *only;
   }
-  // Makes a mutex that no thread holds while a process forks: a child would wait for it forever.
-  static std::mutex* free_in_children() {
-    auto made = std::make_unique<std::mutex>();
+  // No thread holds the mutex while a process forks: a child would wait for it forever.
+  static Free* usable_in_children() {
+    auto made = std::make_unique<Free>();
     const int failed =
-        pthread_atfork([] { mutex().lock(); }, [] { mutex().unlock(); }, [] { mutex().unlock(); });
+        pthread_atfork([] { free_rooms().mutex.lock(); }, [] { free_rooms().mutex.unlock(); },
+                       [] { free_rooms().mutex.unlock(); });
     if (failed != 0) throw std::bad_alloc();
     return made.release();
-  }
-  static std::deque<void*>& free() {
-    static auto* const only = new std::deque<void*>;
-    return *only;
   }
 };
 

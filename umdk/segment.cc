@@ -125,9 +125,11 @@ bool fits(const Token& token, const urma_seg_cfg_t& cfg) {
 }  // namespace
 
 Result<TargetSegment*> register_segment(Context& context, const urma_seg_cfg_t& cfg) {
-  Token* const token = cfg.flag.bs.token_id_valid != 0
-                           ? static_cast<Token*>(cfg.token_id)
-                           : Pool<Token>::make(context, urma_token_id_flag_t{});
+  Pool<Token>::Owner implied;  // ends after `held`
+  if (cfg.flag.bs.token_id_valid == 0) {
+    implied.reset(Pool<Token>::make(context, urma_token_id_flag_t{}));
+  }
+  Token* const token = implied ? implied.get() : static_cast<Token*>(cfg.token_id);
   const std::lock_guard held(token->mutex);
   if (!fits(*token, cfg)) {
     return Error{Status::invalid_argument,
@@ -145,18 +147,18 @@ Result<TargetSegment*> register_segment(Context& context, const urma_seg_cfg_t& 
   std::optional<Segment> window = pages_for(context, memory, options);
   if (window) options = {.rights = options.rights, .with = &*window};
   auto made = context.device.register_memory(memory, options);
-  if (!made) {
-    if (cfg.flag.bs.token_id_valid == 0) Pool<Token>::destroy(token);
-    return made.error();
+  if (!made) return made.error();
+  Pool<TargetSegment>::Owner segment(Pool<TargetSegment>::make(context, described(context, cfg)));
+  if (token->segments.size() == token->segments.capacity()) {
+    token->segments.reserve(2 * token->segments.size() + 1);
   }
-  auto* const segment = Pool<TargetSegment>::make(context, described(context, cfg));
+  if (MovedMemory::is_wanted()) MovedMemory::get().note(memory);
   segment->remote = made->local();
   segment->own.emplace(std::move(*made));
   if (window && MovedMemory::get().move_in(memory, window->bytes().data())) {
     segment->remote = window->local();
     segment->window = std::move(window);
   }
-  if (MovedMemory::is_wanted()) MovedMemory::get().note(memory);
   segment->user_ctx = cfg.user_ctx;
   segment->mva = cfg.va;
   segment->token_id = token;
@@ -164,12 +166,13 @@ Result<TargetSegment*> register_segment(Context& context, const urma_seg_cfg_t& 
     token->policy = cfg.flag.bs.token_policy;
     token->value = cfg.token_value.token;
   }
-  token->segments.push_back(segment);
+  token->segments.push_back(segment.get());
   token->ref.atomic_cnt.fetch_add(1);
   token->token_id = number(segment->remote.token_id) << token_id_shift;
   segment->seg.token_id = token->token_id;
   if (segment->window) tell_window(segment->remote, segment->seg);
-  return segment;
+  implied.release();
+  return segment.release();
 }
 
 namespace {

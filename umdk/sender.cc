@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "umdk/calls.h"
 #include "umdk/handle.h"
 #include "umdk/jfr.h"
 #include "umdk/log.h"
@@ -92,6 +93,11 @@ bool makes_a_record_there(urma_opcode_t opcode) {
   return refuse(URMA_EINVAL, often(call),
                 "a work names local memory that is not in a segment of this context. Fix: "
                 "register the memory, and give its urma_target_seg");
+}
+
+[[gnu::noinline, gnu::cold]] urma_status_t refuse_target(const char* call) {
+  return refuse(URMA_EINVAL, often(call),
+                "a work names no target of this context. Fix: import one, and give it as tjetty");
 }
 
 [[gnu::noinline, gnu::cold]] urma_status_t refuse_peer(const char* call) {
@@ -316,10 +322,8 @@ urma_status_t Sender::post(const char* call, urma_jfs_wr_t* list, urma_target_je
 // Builds the next work of the batch.
 urma_status_t Sender::add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound) {
   Work& work = *std::construct_at(&batch.works[batch.count]);
-  if (!resolve(wr, bound, work.target)) {
-    return refuse(URMA_EINVAL, often(batch.call),
-                  "a work names no target of this context. Fix: import one, and give it as tjetty");
-  }
+  if (const auto status = resolve(batch.call, wr, bound, work.target)) [[unlikely]]
+    return status;
   work.tag_value = wr.user_ctx;
   work.group_hint = hint_of(wr);
   work.signalled = wr.flag.bs.complete_enable != 0;
@@ -449,22 +453,24 @@ Result<PeerId> Sender::peer(const Place& place) {
   try {
     return context_.peer_at(place);
   } catch (const std::bad_alloc&) {
-    return Error{Status::no_resources, "the system has no memory left. Fix: free some"};
+    return Error{Status::no_resources, {}};
   }
 }
 
 // Finds out which Jetty a work is for. A program may write the target itself. A bound Jetty sends
 // to its target, whatever a work names.
-bool Sender::resolve(const urma_jfs_wr_t& wr, urma_target_jetty_t* bound, RemoteJetty& out) {
+urma_status_t Sender::resolve(const char* call, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound,
+                              RemoteJetty& out) {
   urma_target_jetty_t* const given = bound != nullptr ? bound : wr.tjetty;
-  if (given == nullptr) return false;
+  if (given == nullptr) return refuse_target(call);
   if (const Target* const target = find<Target>(given)) {
     out = target->remote;
-    return target->urma_ctx == &context_;
+    return target->urma_ctx == &context_ ? URMA_SUCCESS : refuse_target(call);
   }
   const auto found = peer(place_of(given->id));
-  if (found) out = {.peer = *found, .id = id_of_target(*given), .token = {}};
-  return found.ok();
+  if (!found) return refuse(often(call), found.error());
+  out = {.peer = *found, .id = id_of_target(*given), .token = {}};
+  return URMA_SUCCESS;
 }
 
 bool Sender::remote(const urma_sge_t& range, PeerId peer, RemoteSegment& segment,

@@ -67,7 +67,8 @@ class Sender {
   urma_status_t add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound);
   urma_status_t to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& work);
   urma_status_t to_atomic(Batch& batch, const urma_jfs_wr_t& wr, Work& work);
-  bool resolve(const urma_jfs_wr_t& wr, urma_target_jetty_t* bound, RemoteJetty& out);
+  urma_status_t resolve(const char* call, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound,
+                        RemoteJetty& out);
   bool remote(const urma_sge_t& range, PeerId peer, RemoteSegment& segment, uint64_t& offset);
   urma_status_t local(Batch& batch, const urma_sg_t& list, bool is_inline, Work& work);
   Result<void> apply(urma_jetty_state_t state);
