@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -45,6 +46,14 @@ size_t begin_message(std::span<char> message, const char* call, bool names_call)
   return std::clamp<size_t>(bytes < 0 ? 0 : static_cast<size_t>(bytes), 0, message.size() - 1);
 }
 
+// Ends a message with one newline, as UMDK does: programs write what they get as it is.
+void end_message(std::span<char> message) {
+  const size_t bytes = std::min(std::strlen(message.data()), message.size() - 2);
+  if (bytes > 0 && message[bytes - 1] == '\n') return;
+  message[bytes] = '\n';
+  message[bytes + 1] = 0;
+}
+
 // `left_out`: how many messages like this one were not written.
 void write_formatted(urma_vlog_level_t level, const Call& call, uint32_t left_out,
                      const char* format, va_list arguments) {
@@ -57,12 +66,13 @@ void write_formatted(urma_vlog_level_t level, const Call& call, uint32_t left_ou
     std::snprintf(message + end, sizeof message - end, " (%u messages like this one were left out)",
                   left_out);
   }
+  end_message(message);
   if (with_place != nullptr) {
     with_place(level, in_repository(call.file), call.name, call.line, message);
   } else if (const urma_log_cb_t plain = to_program.load()) {
     plain(level, message);
   } else {
-    std::fprintf(stderr, "%s\n", message);
+    std::fputs(message, stderr);
   }
 }
 

@@ -11,10 +11,12 @@ thread_local std::string last;
 
 // Errors are for the caller of the call; other messages have no other place than stderr.
 void take(int level, char* message) {
+  std::string_view text(message);
+  if (text.ends_with('\n')) text.remove_suffix(1);
   if (level <= URMA_VLOG_LEVEL_ERR) {
-    last = message;
+    last = text;
   } else {
-    print_error(printable(message));
+    print_error(printable(text));
   }
 }
 

@@ -142,7 +142,7 @@ static void logs(void) {
   urma_log("here", 42, URMA_VLOG_LEVEL_INFO, "unseen");
   CHECK(last[0] == 0);
   urma_log("here", 42, URMA_VLOG_LEVEL_WARNING, "%d of %s", 7, "them");
-  CHECK(strcmp(last, "7 of them") == 0 && last_line == 42);
+  CHECK(strcmp(last, "7 of them\n") == 0 && last_line == 42);
   CHECK(urma_unregister_log_func() == URMA_SUCCESS);
   urma_log_set_level(before);
 }

@@ -7,10 +7,11 @@
 #include "tests/umdk/check.h"
 #include "tests/umdk/ends.h"
 #include "tests/umdk/refusals.h"
+#include "umdk/include/ub/umdk/urma/urma_log.h"
 
 static int lines;
 static unsigned left_out;  // as the log says
-static char last_message[1024];
+static char last_message[2048];
 static char last_file[64];
 static char last_function[64];
 static int last_line;
@@ -170,9 +171,32 @@ static void many_refused_calls(struct end* a) {
   CHECK(lines == 300);
 }
 
+// ---- lines
+
+static bool is_a_line(void) {
+  const char* const end = strchr(last_message, '\n');
+  return end != NULL && end[1] == 0;
+}
+
+// Programs write what they get as it is.
+static void each_message_is_a_line(void) {
+  char longer[3000];  // than a message can be
+  memset(longer, 'x', sizeof longer - 1);
+  longer[sizeof longer - 1] = 0;
+  urma_log("here", 1, URMA_VLOG_LEVEL_ERR, "a line");
+  CHECK(is_a_line());
+  urma_log("here", 1, URMA_VLOG_LEVEL_ERR, "a line\n");
+  CHECK(is_a_line());
+  urma_log("here", 1, URMA_VLOG_LEVEL_ERR, "%s", longer);
+  CHECK(is_a_line());
+  CHECK(urma_delete_jetty(NULL) == URMA_EINVAL);
+  CHECK(is_a_line());
+}
+
 int main(void) {
   name_devices();
   CHECK(urma_register_log_func(note) == URMA_SUCCESS);
+  each_message_is_a_line();
   struct ends ends = make_ends(devices[0], URMA_TM_RM);
   places(&ends.a);
   full_queue(&ends.a);

@@ -264,7 +264,7 @@ void urma_put_seg_ctx(urma_seg_t* seg);
 urma_status_t urma_get_async_event(urma_context_t* ctx, urma_async_event_t* event);
 void urma_ack_async_event(urma_async_event_t* event);
 
-// ---- The log. The default is stderr, from the level WARNING
+// ---- The log. The default is stderr, from the level WARNING. Each message ends with a newline
 
 urma_status_t urma_register_log_func(urma_log_cb_t func);
 urma_status_t urma_register_loc_log_func(urma_loc_log_cb func);
