@@ -79,7 +79,7 @@ class Channel {
   virtual std::byte* hold(const MemoryRange&, PreparedSegment&) { return nullptr; }
   // Returns whether segments that `hold` has prepared may be used now: the state of the peer is
   // being watched. A call of `hold` begins that.
-  virtual bool watched() const { return false; }
+  bool watched() const { return watched_; }
   virtual bool let_go() { return true; }
   // Opens a lane to this part of a peer's segment, as Ways::open_lane.
   virtual Laned open_lane(const MemoryRange&, MappedLane&) { return Laned::unmapped; }
@@ -106,6 +106,9 @@ class Channel {
   virtual Time last_progress() const = 0;
 
   virtual const Facts& facts() const = 0;
+
+ protected:
+  bool watched_ = false;  // what `watched` returns
 };
 
 // The reason why a channel ended or was not made, and what it means for the peer.

@@ -76,7 +76,7 @@ void Ctp::watch_soon() {
 void Ctp::watch(Time now) {
   if (!outstanding()) last_heard_ = std::max(last_heard_, now);
   to_watch_ = false;
-  watching_ = true;
+  set_watching(true);
   looked_at_ = now;
 }
 
@@ -173,7 +173,7 @@ std::optional<Why> Ctp::handle_timer(Time now) {
     taken_ = way.taken;
     last_heard_ = std::max(last_heard_, now);
   }
-  watching_ = !way.empty;
+  set_watching(!way.empty);
   // A peer that has taken everything and owes no answer is not silent.
   const bool owes = outstanding() || blocked_;
   silent_ = owes && now >= last_heard_ + verdict_after;

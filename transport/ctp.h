@@ -23,7 +23,10 @@ class Ctp final : public PacketChannel {
       Counters& counters, Time now);
 
   // While the channel is paused, no slice is pulled.
-  void pause(bool paused) { paused_ = paused; }
+  void pause(bool paused) {
+    paused_ = paused;
+    watched_ = watching_ && !paused_;
+  }
   // A packet of the peer has come. Returns true if the peer was silent before.
   bool handle_packet(Time now) {
     if (now - last_heard_ > hearing_grain || !heard_) hear(now);
@@ -38,7 +41,6 @@ class Ctp final : public PacketChannel {
   std::byte* begin(uint32_t bytes) override;
   void end() override;
   std::byte* hold(const MemoryRange& range, PreparedSegment& prepared) override;
-  bool watched() const override { return watching_ && !paused_; }
   bool let_go() override { return ways_.let_go(); }
   Laned open_lane(const MemoryRange& range, MappedLane& lane) override {
     return ways_.open_lane(way_, range, lane);
@@ -70,6 +72,10 @@ class Ctp final : public PacketChannel {
   Pulled pull(std::span<TxFrame* const> frames, Time now);
   bool begin_packet(TxFrame& frame, uint32_t bytes);
   void watch(Time now);
+  void set_watching(bool watching) {
+    watching_ = watching;
+    watched_ = watching_ && !paused_;
+  }
   void watch_soon();
   void note_room(bool full, Time now);
 
