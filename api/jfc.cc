@@ -44,8 +44,11 @@ size_t CompletionSource::take_slowly(std::span<Completion> out) {
 }
 
 [[gnu::always_inline]] inline size_t CompletionSource::take(std::span<Completion> out) {
-  if (!jfc->ready()) runner->look(*jfc);
-  const bool closed = runner->closed();
+  bool closed = false;
+  if (!jfc->ready()) {
+    runner->look(*jfc);
+    closed = runner->closed();
+  }
   const size_t count = jfc->poll(out);
   if (runner->renames_peers()) [[unlikely]]
     runner->engines().peers().make_outer(*runner, out.first(count));

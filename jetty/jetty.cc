@@ -63,11 +63,4 @@ void Jetties::note_to_wake(Jfc* jfc) {
   to_wake_[to_wake_count_++] = jfc;
 }
 
-bool Jetties::wake() {
-  bool kick = std::exchange(kick_, false);
-  for (Jfc* jfc : std::span(to_wake_).first(to_wake_count_)) kick = jfc->wake() || kick;
-  to_wake_count_ = 0;
-  return kick;
-}
-
 }  // namespace urma::jetty

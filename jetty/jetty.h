@@ -129,12 +129,20 @@ class Jetties {
     jfc->push(completion, jetty.queues.get(), lease);
     ++completed_;
     // Usually all completions between two calls of `wake` are for one queue.
-    const bool known = to_wake_count_ > 0 && to_wake_[to_wake_count_ - 1] == jfc;
-    if (!known) note_to_wake(jfc);
+    if (to_wake_count_ == 0) {
+      to_wake_[to_wake_count_++] = jfc;
+    } else if (to_wake_[to_wake_count_ - 1] != jfc) {
+      note_to_wake(jfc);
+    }
   }
   // Wakes the threads that wait for completions pushed since the last call. Returns true if one of
   // them sleeps at the engine's descriptors, where the caller must wake it.
-  bool wake();
+  bool wake() {
+    bool kick = std::exchange(kick_, false);
+    for (Jfc* jfc : std::span(to_wake_).first(to_wake_count_)) kick = jfc->wake() || kick;
+    to_wake_count_ = 0;
+    return kick;
+  }
   // As `wake`, for a thread that polls the queue `polled` itself: if completions came only to this
   // queue, no fence is needed, because the thread does not sleep, unless the queue's descriptor is
   // armed.

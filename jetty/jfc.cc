@@ -81,12 +81,9 @@ void Jfc::release_retired(uint64_t polled) {
   }
 }
 
-bool Jfc::wake() {
-  // Pairs with the fences of sleeping threads: either they see the entry, or this thread sees that
-  // they sleep.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+// `urgent`: a solicited or failed completion was pushed.
+bool Jfc::wake_sleeper(bool urgent) {
   Lines& own = lines();
-  const bool urgent = std::exchange(own.urgent, false);
   const uint32_t where = own.sleeping.load(std::memory_order_relaxed);
   if (where == not_sleeping || (where == sleeping_till_solicited && !urgent)) return false;
   // The thread may have woken by itself meanwhile, and sleep elsewhere now. Acquire order makes its
@@ -101,17 +98,18 @@ bool Jfc::wake() {
 
 size_t Jfc::poll(std::span<Completion> out) {
   Lines& own = lines();
+  const size_t most = out.data() != nullptr ? out.size() : 0;
   size_t count = 0;
-  while (count < out.size() && ready()) {
-    if (out.data() == nullptr) [[unlikely]]
-      break;
-    const Entry& next = entry(own.read);
-    out[count++] = next.completion;
-    // After this the entry may be overwritten, because its permit has been given back.
-    Queues* queues = next.queues;
+  for (uint64_t at = own.read; count < most; ++count) {
+    const Entry& next = entry(at);
+    if (next.mark.load(std::memory_order_acquire) != lap(at)) break;
+    out[count] = next.completion;
+    Queues* const queues = next.queues;
     const uint16_t lease = next.lease;
-    ++own.read;
-    if (queues != nullptr) queues->polled(out[count - 1], lease);
+    const bool arrival = next.completion.operation == Operation::receive;
+    own.read = ++at;
+    // After this the entry may be overwritten, because its permit has been given back.
+    if (queues != nullptr) queues->polled(arrival, lease);
   }
   if (own.releasing != nullptr || own.retired.load(std::memory_order_relaxed) != nullptr) {
     release_retired(own.read);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "base/lazy_block.h"
 #include "base/not_inherited.h"
@@ -65,7 +66,13 @@ class Jfc : private LazyBlock {
   // Wakes the application's thread if it sleeps. Called once per batch of pushes. Returns true if
   // the thread sleeps at the engine's descriptors instead (`sleep_elsewhere`), where the caller
   // must wake it.
-  bool wake();
+  bool wake() {
+    // Pairs with the fences of sleeping threads: either they see the entry, or this thread sees
+    // that they sleep.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const bool urgent = std::exchange(lines().urgent, false);
+    return !awake_here() && wake_sleeper(urgent);
+  }
 
   // ---- application, one thread at a time, or a thread that runs a pass for it
 
@@ -140,6 +147,7 @@ class Jfc : private LazyBlock {
   }
   uint32_t lap(uint64_t index) const { return static_cast<uint32_t>(index >> depth_log2_) + 1; }
   Seldom& seldom();
+  [[gnu::cold]] bool wake_sleeper(bool urgent);
   void release_retired(uint64_t polled);
 
   std::atomic<uint32_t> reserved_{0};

@@ -48,9 +48,7 @@ class Queues {
   uint32_t vacant_receives() const { return jfr_.vacant(); }
 
   // ---- polling thread (through Jfc::poll)
-  void polled(const Completion& completion, uint16_t lease) {
-    completion.operation == Operation::receive ? jfr_.polled(lease) : jfs_.polled(lease);
-  }
+  void polled(bool arrival, uint16_t lease) { arrival ? jfr_.polled(lease) : jfs_.polled(lease); }
 
   // ---- the completion queue, any thread
   static std::shared_ptr<Jfc> jfc_of(const std::shared_ptr<Queues>& queues) {
