@@ -154,7 +154,6 @@ struct URMA_LOCAL Jetty::State {
   size_t post(std::span<const Work> works);
   size_t post_slowly(std::span<const Work> works);
   size_t post_renamed(std::span<const Work> works);
-  void posted(const Work& first);
   Descriptor::Jetty describe() const { return {.id = made.id, .token = made.token}; }
 };
 

@@ -303,18 +303,11 @@ size_t Jetty::State::post_slowly(std::span<const Work> works) {
   }
   if (runner.renames_peers()) [[unlikely]]
     return post_renamed(works);
-  const size_t taken = queues->post(works);
-  if (taken > 0) posted(works.front());
-  return taken;
+  return runner.post(made.handle.index, *queues, works);
 }
 
-[[gnu::always_inline]] inline void Jetty::State::posted(const Work& first) {
-  const bool mapped = first.operation != Operation::send && first.segment.mapped();
-  runner().posted(made.handle.index, mapped);
-}
-
-// Posts works with the names that their peers have in this Jetty's engine, a few at a time. The
-// room for them is not initialised: that would take as long as a work.
+// Renames the peers of works, a few at a time, and posts them. The room for them is not
+// initialised: that would take as long as a work.
 size_t Jetty::State::post_renamed(std::span<const Work> works) {
   constexpr size_t most = 16;
   static_assert(std::is_trivially_destructible_v<Work>);
@@ -326,11 +319,11 @@ size_t Jetty::State::post_renamed(std::span<const Work> works) {
     for (size_t i = 0; i < count; ++i)
       new (inner + i)
           Work(runner().engines().peers().inner(runner(), made.handle.index, works[taken + i]));
-    const size_t now = queues->post(std::span(std::launder(inner), count));
+    const size_t now =
+        runner().post(made.handle.index, *queues, std::span(std::launder(inner), count));
     taken += now;
     if (now < count) break;
   }
-  if (taken > 0) posted(works.front());
   return taken;
 }
 

@@ -173,15 +173,13 @@ bool Engine::catch_up(Time now) {
   return batches > 0;
 }
 
-bool Engine::copy_posted(uint32_t index, uint32_t& budget) {
-  if (!transactions_.jetties().live(index)) return false;
-  jetty::Jetty& jetty = transactions_.jetties().at(index);
-  const uint32_t most = std::min(budget, works_per_pass);
-  uint32_t left = most;
-  if (transactions_.initiator().copy_posted(jetty, left) == 0) return false;
-  budget -= most - left;
-  kick_ = transactions_.jetties().wake() || kick_;
-  return jetty.queues->jfs().waiting() == 0;
+jetty::CopiedInPost Engine::copy_in_post(uint32_t index, std::span<const Work> works,
+                                         uint32_t budget) {
+  if (!transactions_.jetties().live(index)) return {};
+  const jetty::CopiedInPost copied = transactions_.initiator().copy_in_post(
+      transactions_.jetties().at(index), works, std::min(budget, works_per_pass));
+  if (copied.works > 0) kick_ = transactions_.jetties().wake() || kick_;
+  return copied;
 }
 
 jetty::DoneAhead Engine::send_ahead(uint32_t index) {

@@ -69,11 +69,9 @@ class Engine {
   // Returns whether something was posted or commanded since the last pass. Called by any thread
   // that has executed a full fence.
   bool has_work() const { return dirty_.any() || commands_.arrived(); }
-  // Copies the works that were just posted to this Jetty immediately, and shows their completions:
-  // no more than a pass takes, nor than is left of `budget`, from which it subtracts what they
-  // count (Initiator::copy_posted). Returns false if some work is left, for which the caller marks
-  // the Jetty.
-  bool copy_posted(uint32_t jetty, uint32_t& budget);
+  // Copies works that are being posted to this Jetty immediately, and shows their completions: no
+  // more than a pass takes, nor than `budget` allows. The caller posts the others.
+  jetty::CopiedInPost copy_in_post(uint32_t jetty, std::span<const Work> works, uint32_t budget);
   // Sends the work that was just posted to this Jetty immediately, if nothing else waits. If so,
   // the engine records the work afterwards, in `take_sent_ahead`; if not, the caller marks the
   // Jetty, and the next pass sends it.

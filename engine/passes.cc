@@ -145,30 +145,32 @@ void Passes::plan_copies(Time machine, bool polled) {
 
 // Posts may have become rare since the last pass. Then a service thread runs the passes that peers
 // and deadlines need; if there is none, a post does.
-bool Passes::pass_may_wait() {
+[[gnu::always_inline]] inline bool Passes::pass_may_wait() {
   if (clock_ != nullptr) return clock_->now() == ran_at_;
   return !unattended_ || machine_clock_->now() - ran_at_ < unattended_wait;
 }
 
 // These works wait for no peer and no time. A report that is planned counts them.
-bool Passes::copy_posted(uint32_t jetty) {
-  if (!token_.take()) return false;
+uint32_t Passes::copy_in_post(uint32_t jetty, std::span<const Work> works) {
+  if (!token_.take()) return 0;
   const bool counted = !reporting_ || report_at_ != never;
   const bool may = counted && copies_left_ > 0 && pass_may_wait();
-  const bool copied =
-      may && (stages_ == nullptr ? engine_.copy_posted(jetty, copies_left_) : copy_timed(jetty));
+  const jetty::CopiedInPost copied = !may ? jetty::CopiedInPost{}
+                                     : stages_ == nullptr
+                                         ? engine_.copy_in_post(jetty, works, copies_left_)
+                                         : copy_timed(jetty, works);
+  copies_left_ -= copied.cost;
   const bool rouse = engine_.take_kick();
   token_.drop();
   if (rouse) waker_.wake();
-  return copied;
+  return copied.works;
 }
 
-bool Passes::copy_timed(uint32_t jetty) {
+jetty::CopiedInPost Passes::copy_timed(uint32_t jetty, std::span<const Work> works) {
   StageTimer stages(*stages_);
-  const uint32_t before = copies_left_;
-  const bool all = engine_.copy_posted(jetty, copies_left_);
-  if (copies_left_ < before) stages.ended(Stage::copy_in_post);
-  return all;
+  const jetty::CopiedInPost copied = engine_.copy_in_post(jetty, works, copies_left_);
+  if (copied.works > 0) stages.ended(Stage::copy_in_post);
+  return copied;
 }
 
 // The peer waits for the work that is posted first after something has arrived. So the packet is

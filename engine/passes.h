@@ -57,9 +57,9 @@ class Passes {
   void slept() {
     if (arms_) disarm_.store(true, std::memory_order_relaxed);
   }
-  // Copies and completes the works that were posted to this Jetty, whose memory is mapped. Returns
-  // false if some work is left; the caller then marks the Jetty, for a pass.
-  bool copy_posted(uint32_t jetty);
+  // Copies and completes works that are being posted to this Jetty, if their memory is mapped.
+  // Returns how many. The caller posts the others, and marks the Jetty for a pass.
+  uint32_t copy_in_post(uint32_t jetty, std::span<const Work> works);
   // Returns whether a completion has come, so that the work that is posted next is to be sent
   // ahead; later works are sent together.
   bool expects_post() const { return expects_post_.load(std::memory_order_relaxed); }
@@ -86,7 +86,7 @@ class Passes {
   [[gnu::cold]] bool run_timed(const jetty::Jfc* polled);
   template <class Stages>
   bool run_pass(const jetty::Jfc* polled, Stages stages);
-  [[gnu::cold]] bool copy_timed(uint32_t jetty);
+  [[gnu::cold]] jetty::CopiedInPost copy_timed(uint32_t jetty, std::span<const Work> works);
   Ran end_pass(bool busy);
   [[gnu::cold]] void disarm();
   Time machine_time() { return machine_clock_ ? machine_clock_->now() : clock_->now(); }

@@ -89,14 +89,21 @@ class Runner final : public drivers::VirtualClock::Driven {
 
   // ---- the data path; any thread
 
-  // Works have been posted to this Jetty. `mapped`: the first of them names mapped memory, so that
-  // it may be a plain copy.
-  void posted(uint32_t jetty, bool mapped) {
-    if (mapped && passes_.copy_posted(jetty)) return;
-    if (passes_.expects_post() && passes_.send_ahead(jetty, keeper_)) return;
-    engine_.dirty().mark(jetty);
-    // The mark is the fence: either the sleeper sees it, or this thread sees the sleeper.
-    if (simulated() || waker_.asleep()) waker_.wake();
+  // Posts works to this Jetty, whose queues these are, and returns how many. Works on mapped memory
+  // may be plain copies, which end here and take nothing but a permit of the queues.
+  size_t post(uint32_t index, jetty::Queues& queues, std::span<const Work> works) {
+    if (works.empty()) return 0;
+    const bool mapped = works[0].operation != Operation::send && works[0].segment.mapped();
+    const size_t copied = mapped ? passes_.copy_in_post(index, works) : 0;
+    if (copied == works.size()) return copied;
+    const size_t posted = queues.post(works.subspan(copied));
+    const bool sent = passes_.expects_post() && posted > 0 && passes_.send_ahead(index, keeper_);
+    if (posted > 0 && !sent) {
+      engine_.dirty().mark(index);
+      // The mark is the fence: either the sleeper sees it, or this thread sees the sleeper.
+      if (simulated() || waker_.asleep()) waker_.wake();
+    }
+    return copied + posted;
   }
   // For an application that polled and found no completion: runs a pass, unless the device is
   // served and open. If no pass ran or it found nothing, the thread may give way to others that

@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <span>
 
+#include "base/accelerator_memory.h"
+#include "base/address_space.h"
 #include "base/array_layout.h"
 #include "jetty/berth.h"
+#include "jetty/examine.h"
 #include "jetty/leases.h"
 #include "ordering/complete_gate.h"
 #include "ordering/submit_gate.h"
@@ -28,8 +31,38 @@ class Jfs : public Leases {
   // From now on only sends of up to `most_bytes` that ask for no order can be posted. Call it
   // before anything is posted.
   void only_datagrams(uint32_t most_bytes) { datagram_bytes_ = most_bytes; }
-  // Takes works until berths run out and publishes them together. The last vacant berth takes only
-  // a signalled work, because the berths of unsignalled works are given back with its completion.
+  // Returns whether a berth is vacant for this work. The last one takes only a signalled work,
+  // because the berths of unsignalled works are given back with its completion.
+  bool has_berth(const Work& work) const {
+    const uint32_t left = vacant();
+    return left > 1 || (left == 1 && work.signalled);
+  }
+  // The local memory of a work.
+  struct Memory {
+    uint64_t bytes = 0;
+    Piece piece{};  // the only one, or none
+    uint8_t piece_count = 0;
+    bool staged = false;  // some of it is an accelerator's
+  };
+  // Returns the memory that the work names. Several pieces are stored beside this vacant berth. The
+  // number of bytes is impossible if the work names too many buffers, or bytes that cannot be
+  // memory of a process.
+  Memory memory_of(const Work& work, uint16_t lease);
+  // Returns these pieces, of which `one` is the only one, or none.
+  std::span<const Piece> pieces(const Piece& one, uint8_t count, uint16_t lease) const {
+    if (count > 1) [[unlikely]]
+      return {all_pieces(lease), count};
+    return {&one, count};
+  }
+  // Returns `ok`, or the status with which this work completes: as jetty::examine, and whether this
+  // queue takes it.
+  Status examine(const Work& work, uint64_t bytes, bool staged) const {
+    const bool more = !knows_order(work) || work.copied || datagram_bytes_ > 0;
+    if (more) [[unlikely]]
+      return examine_more(work, bytes, staged);
+    return jetty::examine(work, bytes);
+  }
+  // Fills berths until they run out, and publishes them together.
   size_t post(std::span<const Work> works);
 
   // ---- polling thread
@@ -48,9 +81,7 @@ class Jfs : public Leases {
   // Returns the memory that the work names.
   [[gnu::always_inline]] std::span<const Piece> pieces(uint16_t lease) const {
     const Berth& named = berth(lease);
-    if (named.piece_count > 1) [[unlikely]]
-      return {all_pieces(lease), named.piece_count};
-    return {&named.piece, named.piece_count};
+    return pieces(named.piece, named.piece_count, lease);
   }
   const NotifyTarget& notify(uint16_t lease) const { return begin<BesideBerth>()[lease].notify; }
   const AtomicValues& values(uint16_t lease) const { return begin<BesideBerth>()[lease].atomic; }
@@ -105,9 +136,20 @@ class Jfs : public Leases {
     return Layout::begin<Item>(behind(), counts(count(), inline_bytes_, waited_));
   }
 
+  static constexpr uint64_t too_many = UINT64_MAX / 2;
+
+  static bool may_name(const Buffer& buffer) {
+    return buffer.bytes <= max_write_bytes && could_be_memory(buffer.data, buffer.bytes);
+  }
+  static bool knows_order(const Work& work) { return is_valid(work.order) && is_valid(work.fence); }
+  static Piece piece_of(const Buffer& buffer) {
+    return {static_cast<const std::byte*>(buffer.data), static_cast<uint32_t>(buffer.bytes)};
+  }
+
   void fill(Berth& berth, const Work& work, uint16_t lease);
-  uint64_t name_memory(Berth& berth, const Work& work, uint16_t lease);
-  uint64_t name_pieces(Berth& berth, std::span<const Buffer> buffers, uint16_t lease);
+  [[gnu::cold]] void fill_more(Berth& berth, const Work& work, uint16_t lease);
+  [[gnu::cold]] Status examine_more(const Work& work, uint64_t bytes, bool staged) const;
+  Memory memory_of(std::span<const Buffer> buffers, uint16_t lease);
   void copy_in(Berth& berth, uint16_t lease);
   Piece* all_pieces(uint16_t lease) const { return begin<Piece>() + size_t{lease} * max_pieces; }
 
@@ -115,5 +157,22 @@ class Jfs : public Leases {
   const uint16_t inline_bytes_;
   const uint16_t waited_;
 };
+
+[[gnu::always_inline]] inline Jfs::Memory Jfs::memory_of(const Work& work, uint16_t lease) {
+  // An atomic's operands are stored with the work: only the value that it fetches has memory.
+  if (work.operation == Operation::atomic) {
+    const bool into = work.buffer.data != nullptr;
+    return {.bytes = work.buffer.bytes, .piece = piece_of(work.buffer), .piece_count = into};
+  }
+  if (!work.buffers.empty()) [[unlikely]]
+    return memory_of(work.buffers, lease);
+  if (work.buffer.bytes == 0) return {};
+  if (!may_name(work.buffer)) [[unlikely]]
+    return {.bytes = too_many};
+  return {.bytes = work.buffer.bytes,
+          .piece = piece_of(work.buffer),
+          .piece_count = 1,
+          .staged = AcceleratorMemory::has(work.buffer.data)};
+}
 
 }  // namespace urma::jetty

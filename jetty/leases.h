@@ -10,9 +10,9 @@
 namespace urma::jetty {
 
 // Permits 0 to count-1 that circulate: vacant -> posted (application) -> engine -> JFC -> vacant
-// (when the completion is polled). There are two rings, each with room for all permits, so neither
-// can overflow. Behind them lie the owner's arrays (`behind`). All of it is one LazyBlock: address
-// space that takes no memory until the first permit is taken, and whose initial state is all zeros.
+// (when the completion is polled). A work that ends in `post` takes a vacant one to the JFC. There
+// are two rings, each with room for all permits, so neither can overflow. Behind them lie the
+// owner's arrays (`behind`). All is one LazyBlock: all zeros, without memory until it is touched.
 // Writers: posted ring - the posting thread; vacant ring - the polling thread.
 class Leases : private LazyBlock {
  public:
@@ -31,9 +31,15 @@ class Leases : private LazyBlock {
     const Lines& at = lines();
     return at.returned.load(std::memory_order_acquire) + count_ - at.taken_vacant;
   }
-  uint16_t take_vacant() {
-    const uint32_t at = lines().taken_vacant++ & mask_;
+  // Returns the permit that `take_vacant` takes next. One is vacant.
+  uint16_t next_vacant() const {
+    const uint32_t at = lines().taken_vacant & mask_;
     return static_cast<uint16_t>(vacant_ring()[at] ^ at);
+  }
+  uint16_t take_vacant() {
+    const uint16_t lease = next_vacant();
+    ++lines().taken_vacant;
+    return lease;
   }
   // Appends a filled permit; the engine sees it after `publish`.
   void stage(uint16_t lease) { posted_ring()[lines().staged++ & mask_] = lease; }

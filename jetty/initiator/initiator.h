@@ -35,13 +35,13 @@ class Initiator {
   // and no other work must precede it. If this did anything, `take` must follow, which notes the
   // work while the packet is on its way.
   DoneAhead send_ahead(const Jetty& jetty) { return cutter_.cut_ahead(jetty); }
-  // Copies posted works of one slice each to or from mapped memory and completes them, as
-  // CopiedWorks. Copies nothing if a pass is needed for that, because the state of the peer is not
-  // being watched yet.
-  uint32_t copy_posted(Jetty& jetty, uint32_t& budget) {
+  // Copies works that are being posted to or from mapped memory and completes them, as CopiedWorks.
+  // Copies nothing if a pass is needed for that, because the state of the peer is not being watched
+  // yet.
+  CopiedInPost copy_in_post(Jetty& jetty, std::span<const Work> works, uint32_t budget) {
     transport::Channel* const channel = copied_.channel(jetty);
-    if (channel == nullptr || !channel->watched()) return 0;
-    return copied_.copy(jetty, *channel, slice_bytes, budget);
+    if (channel == nullptr || !channel->watched()) return {};
+    return copied_.copy(jetty, *channel, works, budget);
   }
   // Takes at most `budget` posted works, and returns how many it took. `done`: what `send_ahead`
   // has done with the first of them.

@@ -44,6 +44,16 @@ class OpenWorks {
   // Completes a successful work that was never added: no completion has to be withheld for it, and
   // its own need not be. A copy is such a work if the Jetty has no other.
   void complete_light(Jetty& jetty, uint16_t lease);
+  // The same for a work that is not in its berth. The berths of completed unsignalled works are
+  // given back with the next completion.
+  [[gnu::always_inline]] void complete_light(Jetty& jetty, uint16_t lease, bool signalled,
+                                             const Completion& completion) {
+    jetty.queues->jfs().chain(lease, jetty.chained);
+    jetty.chained = lease;
+    if (!signalled && completion.ok()) return;
+    jetty.chained = Queues::none;
+    jetties_.complete(jetty, completion, lease);
+  }
 
   // ---- time
 

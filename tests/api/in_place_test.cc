@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <thread>
 
 #include "tests/api/helpers.h"
@@ -82,6 +83,62 @@ TEST_CASE("of works that are posted together, those before the first large one e
     for (size_t at : {0, 8, 16}) {
       CHECK(same(pair.owner.segment.bytes().subspan(at, 8), std::span(data).first(8)));
     }
+    CHECK(pair.user.jetty.vacant_berths() == 64);
+  }
+}
+
+TEST_CASE("works of all kinds end in post, and a refused one completes behind them") {
+  InPlace pair(Threads::inlined);
+  const Rights all = Rights::read | Rights::write | Rights::atomic;
+  const Segment segment = pair.owner.device.allocate(4096, all).value();
+  const RemoteSegment there = pair.user.device.import(segment.descriptor()).value().segment;
+  auto word = std::bit_cast<std::array<std::byte, 8>>(uint64_t{7});
+  std::array<std::byte, 4> low{};
+  std::array<std::byte, 4> high{};
+  uint64_t fetched = 0;
+  const std::array<Buffer, 2> gathered{Buffer{word.data(), 4}, Buffer{word.data() + 4, 4}};
+  const std::array<Buffer, 2> scattered{Buffer{low.data(), 4}, Buffer{high.data(), 4}};
+  for (uint64_t round = 0; round < 64; ++round) {
+    std::array<Completion, 1> more;
+    for (int i = 0; i < 4; ++i) REQUIRE(pair.user.jetty.poll(more) == 0);
+    const std::vector<Work> works{
+        write(gathered, there, 8).tag(1),
+        fetch_add(there, 8, 5).into(&fetched).tag(2),
+        read(scattered, there, 8).tag(3).unsignalled(),
+        write(word, there, there.bytes - 7).tag(4).unsignalled(),
+        write(word, there, 16).tag(5).strong(),
+    };
+    REQUIRE(pair.user.jetty.post(works) == works.size());
+    std::vector<Completion> ended;
+    while (ended.size() < 4) {
+      const auto some = pair.user.jetty.wait(patience);
+      REQUIRE_FALSE(some.empty());
+      ended.insert(ended.end(), some.begin(), some.end());
+    }
+    REQUIRE(ended.size() == 4);
+    CHECK((ended[0].tag == 1 && ended[0].ok() && ended[0].bytes == 8));
+    CHECK((ended[1].tag == 2 && ended[1].ok() && ended[1].fetched() == 7));
+    CHECK((ended[2].tag == 4 && ended[2].status == Status::remote_access));
+    CHECK((ended[3].tag == 5 && ended[3].ok()));
+    CHECK(fetched == 7);
+    CHECK(low[0] == std::byte{12});
+    CHECK(pair.user.jetty.vacant_berths() == 64);
+  }
+}
+
+TEST_CASE("works that end in post take permits until their completion is polled") {
+  InPlace pair(Threads::inlined);
+  const Work one = write(pair.data, pair.there);
+  for (int round = 0; round < 64; ++round) {
+    std::array<Completion, 4> more;
+    for (int i = 0; i < 4; ++i) REQUIRE(pair.user.jetty.poll(more) == 0);
+    const std::vector<Work> unsignalled(80, Work(one).unsignalled());
+    // The last berth is for a signalled work.
+    REQUIRE(pair.user.jetty.post(unsignalled) == 63);
+    REQUIRE(pair.user.jetty.post({&unsignalled[0], 1}) == 0);
+    REQUIRE(pair.user.jetty.post({&one, 1}) == 1);
+    CHECK(pair.user.jetty.vacant_berths() == 0);
+    REQUIRE(pair.user.jetty.wait(patience).size() == 1);
     CHECK(pair.user.jetty.vacant_berths() == 64);
   }
 }

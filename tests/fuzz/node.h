@@ -65,8 +65,7 @@ class Node {
   // Posts one work and waits for its completion.
   Completion run(const Work& work) {
     Completion done{.status = Status::would_block, .from = {}};
-    if (queues_->post({&work, 1}) == 0) return done;
-    runner_.posted(made_.handle.index, false);
+    if (runner_.post(made_.handle.index, *queues_, {&work, 1}) == 0) return done;
     done.status = Status::timed_out;
     runner_.wait(*jfc_, std::chrono::seconds(30));
     jfc_->poll({&done, 1});
