@@ -183,6 +183,27 @@ TEST_CASE("slices of 64 KiB end in post, as many as a pass takes") {
   CHECK(most == 4);
 }
 
+TEST_CASE("a work is not copied in post while works that were posted before wait") {
+  const std::vector<std::byte> older(64 << 10, std::byte{0xff});
+  InPlace pair(Threads::inlined);
+  for (int round = 0; round < 64; ++round) {
+    std::array<Completion, 1> more;
+    for (int i = 0; i < 4; ++i) REQUIRE(pair.user.jetty.poll(more) == 0);
+    // A post copies four of these.
+    const std::vector<Work> works(6, write(older, pair.there));
+    REQUIRE(pair.user.jetty.post(works) == works.size());
+    const Work last = write(pair.data, pair.there);
+    REQUIRE(pair.user.jetty.post({&last, 1}) == 1);
+    for (size_t ended = 0; ended < works.size() + 1;) {
+      const auto some = pair.user.jetty.wait(patience);
+      REQUIRE_FALSE(some.empty());
+      for (const Completion& one : some) CHECK(one.ok());
+      ended += some.size();
+    }
+    CHECK(same(pair.owner.segment.bytes().first(8), pair.data));
+  }
+}
+
 // Nothing but the copy itself wakes the thread that waits. Without a descriptor, a thread that is
 // not woken looks again after 100 ms.
 TEST_CASE("a copy in post wakes the thread that waits for its completion") {
