@@ -19,14 +19,16 @@ constexpr uint32_t full_packet = 1024;  // as OnePeer's channel has it
 
 // A target with a segment, and a slice of several packets that is written to it.
 struct LongWrite {
-  explicit LongWrite(uint32_t length) : memory(length), data(length) {
+  explicit LongWrite(uint32_t length, bool guarded = false) : memory(length), data(length) {
     Prng prng(length);
     for (std::byte& byte : data) byte = static_cast<std::byte>(prng.below(256));
     lone.connect(now);
+    if (guarded) REQUIRE(lone.segments.guard().open(memory));
     REQUIRE(lone.segments.add({.base = memory.data(),
                                .bytes = memory.size(),
                                .rights = Rights::write,
-                               .address = 0x1000},
+                               .address = 0x1000,
+                               .guarded = guarded},
                               TokenPolicy::plain_text, made) == memseg::SegmentTable::Added::added);
     headers.base = {.opcode = static_cast<uint8_t>(TaOpcode::write),
                     .token_present = true,
@@ -52,6 +54,7 @@ struct LongWrite {
             .channel = 1,
             .slice = slice,
             .last = last,
+            .in_order = in_order,
             .head = packet,
             .bytes = packet};
   }
@@ -80,6 +83,7 @@ struct LongWrite {
   memseg::SegmentTable::Made made;
   TaRequest headers;
   uint32_t slice = 7;
+  bool in_order = false;  // whether the channel says so
   Time now{1s};
 };
 
@@ -155,6 +159,23 @@ TEST_CASE("long writes: a segment that is withdrawn meanwhile is not written any
   CHECK(write.counters().refused == 1);
   CHECK(std::all_of(write.memory.begin() + 2 * full_packet, write.memory.end(),
                     [](std::byte byte) { return byte == std::byte{}; }));
+}
+
+TEST_CASE("long writes: nothing is placed of a slice that ends behind its segment") {
+  LongWrite write(4 * full_packet);
+  write.in_order = true;  // so that the first packet shows where the slice begins
+  write.headers.memory.address += full_packet;
+  for (uint32_t i = 0; i < write.packets(); ++i) CHECK_FALSE(write.deliver(i));
+  CHECK(write.counters().executed == 0);
+  CHECK(write.counters().refused == 1);
+  CHECK(std::ranges::count(write.memory, std::byte{}) == 4 * full_packet);
+}
+
+TEST_CASE("long writes: guarded memory, which may be unmapped, is written by the other way") {
+  LongWrite write(4 * full_packet, true);
+  for (uint32_t i = 0; i < write.packets(); ++i) CHECK_FALSE(write.deliver(i));
+  CHECK(write.counters().executed == 1);
+  CHECK(write.memory == write.data);
 }
 
 }  // namespace
