@@ -64,15 +64,15 @@ constexpr Column columns[] = {
     {"Jetty", 5, false, Shown::jetties, 0, false,
      [](const Result& r) { return std::to_string(r.what.jetties); }},
     {"p50 us", 6, false, Shown::always, 0, false,
-     [](const Result& r) { return three_digits(r.us(0.5)); }},
+     [](const Result& r) { return latency_text(r.us(0.5)); }},
     {"p90", 6, false, Shown::if_wide, 4, false,
-     [](const Result& r) { return three_digits(r.us(0.9)); }},
+     [](const Result& r) { return latency_text(r.us(0.9)); }},
     {"p99", 6, false, Shown::without_plan, 0, false,
-     [](const Result& r) { return three_digits(r.us(0.99)); }},
+     [](const Result& r) { return latency_text(r.us(0.99)); }},
     {"p99.9", 6, false, Shown::if_wide, 3, false,
-     [](const Result& r) { return three_digits(r.us(0.999)); }},
+     [](const Result& r) { return latency_text(r.us(0.999)); }},
     {"max", 6, false, Shown::if_wide, 2, false,
-     [](const Result& r) { return three_digits(r.max_us()); }},
+     [](const Result& r) { return latency_text(r.max_us()); }},
     {"msg/s", 5, false, Shown::without_plan, 0, false,
      [](const Result& r) { return rate_text(r.messages_per_second()); }},
     {"GB/s", 6, false, Shown::always, 0, false,
@@ -144,6 +144,11 @@ std::string short_number(double value) {
   if (value < 0.001) return "<.001";
   const int before_point = static_cast<int>(std::floor(std::log10(value))) + 1;
   return fmt::format("{:.{}f}", value, std::clamp(3 - before_point, 0, 3));
+}
+
+std::string latency_text(double us) {
+  constexpr double widest = 999'999;  // of the columns
+  return us <= widest ? three_digits(us) : three_digits(us / 1e6) + "s";
 }
 
 std::string rate_text(double per_second) {

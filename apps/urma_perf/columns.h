@@ -48,6 +48,8 @@ std::vector<const Column*> columns_for(size_t width, const Rows& rows);
 std::string three_digits(double value);
 // The same, with at most three decimals: "0.012", "<.001".
 std::string short_number(double value);
+// Formats a time given in us: "2.04", "1523", "1.17s".
+std::string latency_text(double us);
 // Formats a number like "987", "235k", "1.42M".
 std::string rate_text(double per_second);
 

@@ -192,7 +192,8 @@ Columns
                    clock takes as long as several calls, so as many as 16K hold,
                    64 at most, are timed together, and each counts as their
                    mean: p90 ... max are of such means. A lane needs mapped
-                   memory; with --threads each thread has a lane, up to 8
+                   memory; with --threads each thread has a lane, up to 8.
+                   With an s: in seconds
   msg/s            completed works of all threads per second (round trips of
                    send_lat and write_imm_lat); GB/s: 10^9 bytes of them,
                    Gbit/s: 10^9 bits; <.001 is less than 0.001; median of the

@@ -85,6 +85,9 @@ TEST_CASE("numbers have three digits, and no more than three decimals in a narro
   CHECK(short_number(1234.5) == "1234");
   CHECK(three_digits(0.0123) == "0.0123");
   CHECK(rate_text(1'180'000) == "1.18M");
+  CHECK(latency_text(2.041) == "2.04");
+  CHECK(latency_text(999'999) == "999999");
+  CHECK(latency_text(1'167'589) == "1.17s");
 }
 
 }  // namespace
