@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "umdk/context.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -83,7 +84,17 @@ Result<PeerId> Context::peer_at(const Place& place) {
                  "the uasid of the ubva is 0, which names no process. Fix: pass on the whole ubva "
                  "of the owner"};
   }
+  if (std::ranges::all_of(place.eid.raw, [](uint8_t byte) { return byte == 0; })) {
+    return Error{Status::invalid_argument,
+                 "the EID is 0, which names no process: the target or segment is deleted, or was "
+                 "never filled in. Fix: import one"};
+  }
   if ((place.uasid & named_place) != 0) return named_at(place);
+  if (place.uasid > UINT16_MAX && !in_window(to_address(place.eid))) {
+    return Error{Status::invalid_argument,
+                 "the uasid " + std::to_string(place.uasid) +
+                     " is no UDP port. Fix: pass on the whole jetty_id or ubva of the owner"};
+  }
   Descriptor there;
   there.at = endpoint_of(place);
   // The library's EID of a device is its address only at the usual port: it learns others from the
@@ -94,6 +105,14 @@ Result<PeerId> Context::peer_at(const Place& place) {
   auto imported = device.import(to_string(there));
   if (!imported) return imported.error();
   return imported->jetty.peer;
+}
+
+[[gnu::noinline, gnu::cold]] Result<PeerId> Context::peer_again_at(const Place& place) noexcept {
+  try {
+    return peer_at(place);
+  } catch (const std::bad_alloc&) {
+    return Error{Status::no_resources, {}};
+  }
 }
 
 void Context::let_go_of(JettyId id) {

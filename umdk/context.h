@@ -96,6 +96,12 @@ struct Context : urma_context_t {
 
   // Returns the peer at a place. Errors: those of Device::import.
   Result<PeerId> peer_at(const Place& place);
+  // The same, for the data path. Also errors: no_resources.
+  Result<PeerId> peer_again_at(const Place& place) noexcept;
+  // Counts the works that have shown that another process may be at a place now, as after a
+  // restart.
+  uint32_t losses() const { return losses_.load(std::memory_order_relaxed); }
+  void note_loss() { losses_.fetch_add(1, std::memory_order_relaxed); }
   // Finds the process that answers pings at an EID. Blocks for up to 0.5 s. Errors: those of
   // Device::import.
   Result<PeerId> pinged_at(const urma_eid_t& at);
@@ -147,6 +153,7 @@ struct Context : urma_context_t {
   OwnDescriptor raised_;  // an eventfd: readable while events_ is not empty
   OwnDescriptor both_;    // an epoll set of that and of the device's descriptor
   const uint32_t forks_before_;
+  std::atomic<uint32_t> losses_{0};
   std::atomic<uint32_t> jfcs_{0};
 };
 

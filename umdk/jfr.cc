@@ -97,10 +97,11 @@ urma_status_t Jfr::post(const char* call, const urma_jfr_wr_t& wr) {
                   into.num_sge, most_ranges_);
   }
   for (uint32_t i = 0; i < into.num_sge; ++i) {
-    if (!is_own(into.sge[i], context())) {
+    if (!is_own(into.sge[i], true, context())) {
       return refuse(URMA_EINVAL, often(call),
-                    "a receive names memory that is not in a segment of this "
-                    "context. Fix: register it, and give its urma_target_seg");
+                    "a receive names memory that is not in a segment of this context, or was "
+                    "read-only when it was registered. Fix: register it, and give its "
+                    "urma_target_seg");
     }
     buffers_[i] = {reinterpret_cast<void*>(into.sge[i].addr), into.sge[i].len};
   }

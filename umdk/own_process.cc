@@ -40,6 +40,7 @@ std::optional<Mapped> parsed(const char* line) {
   one.offset = offset;
   one.file_system = uint64_t{major} << 32 | minor;
   one.file_number = number;
+  one.is_writable = rights[1] == 'w';
   one.is_shared = rights[3] == 's';
   // A stack grows, which other memory in its place would not.
   const bool is_usual = name.empty() || name == "[heap]" || name.starts_with("[anon");
@@ -86,18 +87,27 @@ std::optional<Mapped> mapped_at(uintptr_t address) {
   return std::nullopt;
 }
 
-bool is_plain(std::span<std::byte> memory) {
+namespace {
+
+// Returns whether all ranges of the memory have this property.
+bool all_are(bool Mapped::*property, std::span<std::byte> memory) {
   auto at = reinterpret_cast<uintptr_t>(memory.data());
   const uintptr_t end = at + memory.size();
   MappedRanges ranges;
   while (const auto one = ranges.next()) {
     if (one->end <= at) continue;
-    if (one->begin > at || !one->is_plain) return false;
+    if (one->begin > at || !((*one).*property)) return false;
     at = one->end;
     if (at >= end) return true;
   }
   return false;
 }
+
+}  // namespace
+
+bool is_plain(std::span<std::byte> memory) { return all_are(&Mapped::is_plain, memory); }
+
+bool is_writable(std::span<std::byte> memory) { return all_are(&Mapped::is_writable, memory); }
 
 bool has_other_threads() {
   DIR* const threads = ::opendir("/proc/self/task");

@@ -15,6 +15,7 @@ namespace urma::umdk {
 struct Mapped {
   uintptr_t begin = 0;
   uintptr_t end = 0;
+  bool is_writable = false;
   bool is_plain = false;     // private memory of no file, that may be read and written
   bool is_shared = false;    // stores are seen by other processes
   uint64_t offset = 0;       // in the file, of the first byte
@@ -46,8 +47,9 @@ class MappedRanges {
 
 // Returns the range that contains an address.
 std::optional<Mapped> mapped_at(uintptr_t address);
-// Returns whether all of the memory is plain.
+// Returns whether all of the memory is plain, or may be written.
 bool is_plain(std::span<std::byte> memory);
+bool is_writable(std::span<std::byte> memory);
 
 // Returns whether the process has threads beside the calling one and those of the library, which
 // store only into memory that is registered. Returns true if that cannot be found out.

@@ -144,6 +144,12 @@ Result<TargetSegment*> register_segment(Context& context, const urma_seg_cfg_t& 
     options.token = TokenValue(cfg.token_value.token);
   }
   const std::span memory(reinterpret_cast<std::byte*>(cfg.va), cfg.len);
+  const bool writable = is_writable(memory);
+  if (!writable && (cfg.flag.bs.access & URMA_ACCESS_WRITE) != 0) {
+    return Error{Status::invalid_argument,
+                 "peers may write the memory, but this process may not: it is mapped read-only, or "
+                 "not mapped. Fix: map all of it with PROT_WRITE, or leave URMA_ACCESS_WRITE out"};
+  }
   std::optional<Segment> window = pages_for(context, memory, options);
   if (window) options = {.rights = options.rights, .with = &*window};
   auto made = context.device.register_memory(memory, options);
@@ -154,6 +160,8 @@ Result<TargetSegment*> register_segment(Context& context, const urma_seg_cfg_t& 
   }
   if (MovedMemory::is_wanted()) MovedMemory::get().note(memory);
   segment->remote = made->local();
+  segment->peer.set(segment->remote.peer);
+  segment->writable = writable;
   segment->own.emplace(std::move(*made));
   if (window && MovedMemory::get().move_in(memory, window->bytes().data())) {
     segment->remote = window->local();
@@ -219,9 +227,12 @@ Result<void> unregister_segment(TargetSegment& segment) {
 
 Result<TargetSegment*> import_segment(Context& context, const urma_seg_t& described_,
                                       uint32_t token) {
-  auto peer = context.peer_at({described_.ubva.eid, described_.ubva.uasid});
+  const uint32_t as_of = context.losses();
+  const Place place{described_.ubva.eid, described_.ubva.uasid};
+  auto peer = context.peer_at(place);
   if (!peer) return peer.error();
   auto* const segment = Pool<TargetSegment>::make(context, described_);
+  segment->peer.set(place, *peer, as_of);
   segment->remote = {.peer = *peer,
                      .address = address_of(described_),
                      .bytes = described_.len,

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "umdk/context.h"
+#include "umdk/found_peer.h"
 #include "umdk/handle.h"
 
 namespace urma::umdk {
@@ -41,9 +41,11 @@ struct TargetSegment : urma_target_seg_t {
   Context& context() const { return *static_cast<Context*>(urma_ctx); }
   bool is_imported() const { return !own.has_value(); }
 
-  RemoteSegment remote;           // as works of this context name it
+  RemoteSegment remote;  // as works of this context name it, but for the peer
+  FoundPeer peer;
   std::optional<Segment> own;     // if it is registered here
   std::optional<Segment> window;  // if its memory was moved into a window: these pages
+  bool writable = false;          // whether its memory could be written when it was registered
 };
 
 // Registers memory as `cfg` says, which has been checked. Errors: those of register_memory.
@@ -57,11 +59,12 @@ Result<TargetSegment*> import_segment(Context& context, const urma_seg_t& descri
 // Returns the rights that a set of URMA_ACCESS_ bits means.
 Rights rights_of(uint32_t access);
 
-// Returns whether the range lies in a segment that this context has registered.
-inline bool is_own(const urma_sge_t& range, const Context& context) {
+// Returns whether the range lies in a segment that this context has registered. `written`: whether
+// a work stores into it.
+inline bool is_own(const urma_sge_t& range, bool written, const Context& context) {
   if (range.tseg == nullptr) return range.len == 0;
   const TargetSegment* const segment = find<TargetSegment>(range.tseg);
-  if (segment == nullptr) return false;
+  if (segment == nullptr || (written && !segment->writable)) return false;
   const uint64_t offset = range.addr - segment->seg.ubva.va;
   return segment->urma_ctx == &context && segment->own.has_value() && offset <= segment->seg.len &&
          range.len <= segment->seg.len - offset;

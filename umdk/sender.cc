@@ -91,8 +91,9 @@ bool makes_a_record_there(urma_opcode_t opcode) {
 
 [[gnu::noinline, gnu::cold]] urma_status_t refuse_memory(const char* call) {
   return refuse(URMA_EINVAL, often(call),
-                "a work names local memory that is not in a segment of this context. Fix: "
-                "register the memory, and give its urma_target_seg");
+                "a work names local memory that is not in a segment of this context, or stores "
+                "into memory that was read-only when it was registered. Fix: register the memory, "
+                "and give its urma_target_seg");
 }
 
 [[gnu::noinline, gnu::cold]] urma_status_t refuse_target(const char* call) {
@@ -347,7 +348,7 @@ urma_status_t Sender::add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jet
     case URMA_OPC_WRITE_IMM:
     case URMA_OPC_WRITE_NOTIFY:
     case URMA_OPC_READ:
-      return to_memory(batch, wr, work);
+      return to_memory(batch, wr, bound, work);
     case URMA_OPC_CAS:
     case URMA_OPC_SWAP:
     case URMA_OPC_FADD:
@@ -355,7 +356,7 @@ urma_status_t Sender::add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jet
     case URMA_OPC_FAND:
     case URMA_OPC_FOR:
     case URMA_OPC_FXOR:
-      return to_atomic(batch, wr, work);
+      return to_atomic(batch, wr, bound, work);
     default:
       return refuse(URMA_EINVAL, often(batch.call),
                     "the opcode 0x%x is not supported. Fix: use those that urma_opcode.h does not "
@@ -364,7 +365,8 @@ urma_status_t Sender::add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jet
   }
 }
 
-urma_status_t Sender::to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& work) {
+urma_status_t Sender::to_memory(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound,
+                                Work& work) {
   const bool reads = wr.opcode == URMA_OPC_READ;
   const urma_sg_t& there = reads ? wr.rw.src : wr.rw.dst;
   const urma_sg_t& here = reads ? wr.rw.dst : wr.rw.src;
@@ -384,7 +386,8 @@ urma_status_t Sender::to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& wor
         "count as one if each begins where the earlier one ends), and a write with notify "
         "a further one. Fix: import the segment, and give it as tseg");
   }
-  if (work.segment.peer != work.target.peer) [[unlikely]]
+  if (work.segment.peer != work.target.peer && !agree(batch.call, wr, bound, there.sge[0], work))
+      [[unlikely]]
     return refuse_peer(batch.call);
   work.copied = work.copied && !reads;
   if (const auto status = local(batch, here, work.copied, work)) return status;
@@ -405,27 +408,25 @@ urma_status_t Sender::to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& wor
   return URMA_SUCCESS;
 }
 
-urma_status_t Sender::to_atomic(Batch& batch, const urma_jfs_wr_t& wr, Work& work) {
+urma_status_t Sender::to_atomic(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound,
+                                Work& work) {
   const bool compares = wr.opcode == URMA_OPC_CAS;
   const urma_sge_t* const there = compares ? wr.cas.dst : wr.faa.dst;
   const urma_sge_t* const here = compares ? wr.cas.src : wr.faa.src;
-  RemoteSegment segment;
-  uint64_t offset = 0;
-  const bool valid = there != nullptr && here != nullptr && is_own(*here, context_) &&
+  const bool valid = there != nullptr && here != nullptr && is_own(*here, true, context_) &&
                      here->len >= there->len && there->len <= sizeof(uint64_t) &&
                      std::has_single_bit(there->len) &&
-                     remote(*there, work.target.peer, segment, offset);
+                     remote(*there, work.target.peer, work.segment, work.offset);
   if (!valid) {
     return refuse(URMA_EINVAL, often(batch.call),
                   "an atomic needs a remote word of 1, 2, 4 or 8 bytes in an imported segment, and "
                   "as many local bytes in a registered one. Fix: give both");
   }
-  if (segment.peer != work.target.peer) [[unlikely]]
+  if (work.segment.peer != work.target.peer && !agree(batch.call, wr, bound, *there, work))
+      [[unlikely]]
     return refuse_peer(batch.call);
   work.operation = Operation::atomic;
   work.atomic = atomic_of(wr.opcode);
-  work.segment = segment;
-  work.offset = offset;
   work.buffer = {reinterpret_cast<void*>(here->addr), there->len};
   work.target = {};
   work.copied = work.solicits = false;
@@ -435,26 +436,18 @@ urma_status_t Sender::to_atomic(Batch& batch, const urma_jfs_wr_t& wr, Work& wor
 }
 
 Result<PeerId> Sender::peer(const Place& place) {
-  if (peer_restarted_.load(std::memory_order_relaxed)) [[unlikely]] {
-    // It is cleared first, so that a restart that is found from now on counts again.
-    peer_restarted_.store(false, std::memory_order_relaxed);
-    known_ = {};
-  }
   const auto set = std::span(known_).subspan(place.uasid % known_sets * known_ways, known_ways);
-  for (const Known& known : set) {
-    if (known.peer && known.place == place) return known.peer;
+  for (Known& known : set) {
+    if (known.used && known.place == place) return known.peer.in(context_);
   }
-  auto found = look_up(place);
-  if (found) set[next_known_++ % known_ways] = {place, *found};
-  return found;
-}
-
-[[gnu::noinline, gnu::cold]] Result<PeerId> Sender::look_up(const Place& place) {
-  try {
-    return context_.peer_at(place);
-  } catch (const std::bad_alloc&) {
-    return Error{Status::no_resources, {}};
-  }
+  const uint32_t as_of = context_.losses();
+  const auto found = context_.peer_again_at(place);
+  if (!found) return found.error();
+  Known& known = set[next_known_++ % known_ways];
+  known.used = true;
+  known.place = place;
+  known.peer.set(place, *found, as_of);
+  return *found;
 }
 
 // Finds out which Jetty a work is for. A program may write the target itself. A bound Jetty sends
@@ -463,9 +456,10 @@ urma_status_t Sender::resolve(const char* call, const urma_jfs_wr_t& wr, urma_ta
                               RemoteJetty& out) {
   urma_target_jetty_t* const given = bound != nullptr ? bound : wr.tjetty;
   if (given == nullptr) return refuse_target(call);
-  if (const Target* const target = find<Target>(given)) {
-    out = target->remote;
-    return target->urma_ctx == &context_ ? URMA_SUCCESS : refuse_target(call);
+  if (Target* const target = find<Target>(given)) {
+    if (target->urma_ctx != &context_) return refuse_target(call);
+    out = {.peer = target->peer.in(context_), .id = target->id, .token = target->token};
+    return URMA_SUCCESS;
   }
   const auto found = peer(place_of(given->id));
   if (!found) return refuse(often(call), found.error());
@@ -475,10 +469,12 @@ urma_status_t Sender::resolve(const char* call, const urma_jfs_wr_t& wr, urma_ta
 
 bool Sender::remote(const urma_sge_t& range, PeerId peer, RemoteSegment& segment,
                     uint64_t& offset) {
-  if (const TargetSegment* const known = find<TargetSegment>(range.tseg)) {
+  if (TargetSegment* const known = find<TargetSegment>(range.tseg)) {
+    if (known->urma_ctx != &context_) return false;
     segment = known->remote;
+    segment.peer = known->peer.in(context_);
     offset = range.addr - known->seg.ubva.va;
-    return known->urma_ctx == &context_;
+    return true;
   }
   if (range.tseg != nullptr || range.user_tseg == nullptr) return false;
   const urma_user_tseg_t& given = *range.user_tseg;
@@ -493,6 +489,17 @@ bool Sender::remote(const urma_sge_t& range, PeerId peer, RemoteSegment& segment
   return true;
 }
 
+// A segment may have been imported when a restart was found, and the target before: both are looked
+// up again.
+[[gnu::noinline, gnu::cold]] bool Sender::agree(const char* call, const urma_jfs_wr_t& wr,
+                                                urma_target_jetty_t* bound, const urma_sge_t& range,
+                                                Work& work) {
+  context_.note_loss();
+  return resolve(call, wr, bound, work.target) == URMA_SUCCESS &&
+         remote(range, work.target.peer, work.segment, work.offset) &&
+         work.segment.peer == work.target.peer;
+}
+
 // The usual single range is written where it is read from: a copy of members that were just stored
 // one by one waits until the processor has stored them.
 urma_status_t Sender::local(Batch& batch, const urma_sg_t& list, bool is_inline, Work& work) {
@@ -501,9 +508,10 @@ urma_status_t Sender::local(Batch& batch, const urma_sg_t& list, bool is_inline,
   }
   if (list.num_sge > 0 && list.sge == nullptr) return refuse_memory(batch.call);
   Buffer* const first = list.num_sge == 1 ? &work.buffer : batch.ranges.data() + batch.range_count;
+  const bool stores = work.operation == Operation::read;
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < list.num_sge; ++i) {
-    if (!is_inline && !is_own(list.sge[i], context_)) return refuse_memory(batch.call);
+    if (!is_inline && !is_own(list.sge[i], stores, context_)) return refuse_memory(batch.call);
     bytes += list.sge[i].len;
     first[i].data = reinterpret_cast<void*>(list.sge[i].addr);
     first[i].bytes = list.sge[i].len;
@@ -520,9 +528,10 @@ urma_status_t Sender::local(Batch& batch, const urma_sg_t& list, bool is_inline,
 // ---- completions
 
 void Sender::finish(const Completion& from, urma_cr_t& to) {
-  if (from.status == Status::peer_restarted) [[unlikely]] {
-    peer_restarted_.store(true, std::memory_order_relaxed);
-  }
+  const bool lost = from.status == Status::unknown || from.status == Status::peer_restarted ||
+                    from.status == Status::peer_unreachable;
+  if (lost) [[unlikely]]
+    context_.note_loss();
   // The library says more of a work that was under way when its queue was flushed or suspended.
   const bool cut = from.status == Status::unknown || from.status == Status::receiver_not_ready;
   if (cut && has_ended_works()) to.status = URMA_CR_WR_FLUSH_ERR;

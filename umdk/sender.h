@@ -6,6 +6,7 @@
 
 #include "umdk/checks.h"
 #include "umdk/context.h"
+#include "umdk/found_peer.h"
 #include "umdk/jfc.h"
 #include "umdk/spin_lock.h"
 
@@ -53,20 +54,25 @@ class Sender {
 
  private:
   struct Batch;
-  // A peer to which the program sends by targets that it wrote itself. The device looks it up once,
-  // which allocates memory, and again after a peer has restarted: the new process can have the same
-  // place.
+  // A peer to which the program sends by targets that it wrote itself. Looking it up allocates
+  // memory.
   struct Known {
+    bool used = false;
     Place place;
-    PeerId peer;
+    FoundPeer peer;
   };
   static constexpr size_t known_sets = 16;
   static constexpr size_t known_ways = 4;
 
   urma_status_t refuse_full(const char* call);
   urma_status_t add(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound);
-  urma_status_t to_memory(Batch& batch, const urma_jfs_wr_t& wr, Work& work);
-  urma_status_t to_atomic(Batch& batch, const urma_jfs_wr_t& wr, Work& work);
+  urma_status_t to_memory(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound,
+                          Work& work);
+  urma_status_t to_atomic(Batch& batch, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound,
+                          Work& work);
+  // Returns whether the target and the segment of a work are of one process after all.
+  bool agree(const char* call, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound,
+             const urma_sge_t& range, Work& work);
   urma_status_t resolve(const char* call, const urma_jfs_wr_t& wr, urma_target_jetty_t* bound,
                         RemoteJetty& out);
   bool remote(const urma_sge_t& range, PeerId peer, RemoteSegment& segment, uint64_t& offset);
@@ -75,7 +81,6 @@ class Sender {
   // Returns whether works that are polled now were ended by a change of the state.
   bool has_ended_works() const;
   Result<PeerId> peer(const Place& place);
-  Result<PeerId> look_up(const Place& place);
 
   Context& context_;
   const Options options_;
@@ -94,9 +99,6 @@ class Sender {
   bool full_ = false;       // no work was posted since the queue was found to be full
   std::array<Known, known_sets * known_ways> known_{};
   size_t next_known_ = 0;
-  // Whether a work has ended because its peer restarted. Set by the thread that polls; the next
-  // post that needs `known_`, which belongs to the thread that posts, then forgets all of it.
-  std::atomic<bool> peer_restarted_{false};
 };
 
 }  // namespace urma::umdk

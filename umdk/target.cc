@@ -15,27 +15,27 @@ Target::~Target() { context().let_go(); }
 
 namespace {
 
-Result<RemoteJetty> find_target(Context& context, const urma_target_jetty_t& described,
-                                const urma_token_t* token) {
-  const bool by_eid = described.id.uasid == 0 && described.type == URMA_JETTY;
-  const auto peer = by_eid && described.id.id == number(ping_jetty)
-                        ? context.pinged_at(described.id.eid)
-                        : context.peer_at(place_of(described.id));
-  if (!peer) return peer.error();
-  const bool none = described.flag.bs.token_policy == URMA_TOKEN_NONE || token == nullptr;
-  return RemoteJetty{
-      .peer = *peer, .id = id_of_target(described), .token = TokenValue(none ? 0 : token->token)};
+// Only a ping looks for the process that answers it.
+bool is_for_pings(const urma_jetty_id_t& id, urma_target_type_t type) {
+  return id.uasid == 0 && type == URMA_JETTY && id.id == number(ping_jetty);
 }
 
 }  // namespace
 
 Result<Target*> import_target(Context& context, const urma_target_jetty_t& described,
                               const urma_token_t* token) {
-  const auto remote = find_target(context, described, token);
-  if (!remote) return remote.error();
+  const uint32_t as_of = context.losses();
+  const Place place = place_of(described.id);
+  const bool pings = is_for_pings(described.id, described.type);
+  const auto peer = pings ? context.pinged_at(described.id.eid) : context.peer_at(place);
+  if (!peer) return peer.error();
   auto* const target = Pool<Target>::make(context, described);
-  target->remote = *remote;
-  target->tp.tpn = channel_number(remote->peer);
+  pings ? target->peer.set(*peer) : target->peer.set(place, *peer, as_of);
+  target->id = id_of_target(described);
+  if (described.flag.bs.token_policy != URMA_TOKEN_NONE && token != nullptr) {
+    target->token = TokenValue(token->token);
+  }
+  target->tp.tpn = channel_number(*peer);
   return target;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "umdk/context.h"
+#include "umdk/found_peer.h"
 
 namespace urma::umdk {
 
@@ -13,7 +13,9 @@ struct Target : urma_target_jetty_t {
   ~Target();
   Context& context() const { return *static_cast<Context*>(urma_ctx); }
 
-  RemoteJetty remote;
+  JettyId id{};  // by which the library knows it
+  TokenValue token{};
+  FoundPeer peer;
   std::atomic<uint32_t> bound{0};  // the Jetties that are bound to it
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Works and receives that a post refuses: nothing of them is executed, and the log says why.
 #include <string.h>
+#include <sys/mman.h>
 
 #include "tests/umdk/check.h"
 #include "tests/umdk/ends.h"
@@ -59,6 +60,54 @@ static void segments_of_a_third_end(struct ends* ends, const char* device) {
   CHECK(c.memory[0] == 1 && c.memory[7] == 1);
   CHECK(urma_unimport_seg(third) == URMA_SUCCESS);
   end_end(&c);
+}
+
+// Works and receives that would store into memory which the process may not write.
+static void read_only_memory(struct ends* ends) {
+  struct end* a = &ends->a;
+  char* const page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(page != MAP_FAILED);
+  urma_seg_cfg_t cfg = seg_cfg_of(page, URMA_ACCESS_LOCAL_ONLY);
+  urma_target_seg_t* const seg = urma_register_seg(a->ctx, &cfg);
+  REQUIRE(seg != NULL);
+  urma_sge_t local = {.addr = (uint64_t)page, .len = 8, .tseg = seg};
+  urma_sge_t remote = there(a, 0, 8);
+  urma_jfs_wr_t read = {.opcode = URMA_OPC_READ, .tjetty = a->to};
+  read.rw.src = (urma_sg_t){&remote, 1};
+  read.rw.dst = (urma_sg_t){&local, 1};
+  urma_jfs_wr_t add = {.opcode = URMA_OPC_FADD, .tjetty = a->to};
+  add.faa.dst = &remote;
+  add.faa.src = &local;
+  urma_jfr_wr_t receive = {.src = {&local, 1}};
+  urma_jfs_wr_t* bad = NULL;
+  urma_jfr_wr_t* bad_receive = NULL;
+  REFUSES(EINVAL, urma_post_jetty_send_wr(a->jetty, &read, &bad));
+  REFUSES(EINVAL, urma_post_jetty_send_wr(a->jetty, &add, &bad));
+  REFUSES(EINVAL, urma_post_jetty_recv_wr(a->jetty, &receive, &bad_receive));
+  urma_jfs_wr_t write = {.opcode = URMA_OPC_WRITE};
+  write.rw.src = (urma_sg_t){&local, 1};
+  write.rw.dst = (urma_sg_t){&remote, 1};
+  CHECK(run(a, &write).status == URMA_CR_SUCCESS);
+  CHECK(urma_unregister_seg(seg) == URMA_SUCCESS);
+  munmap(page, 4096);
+}
+
+// A target that is zeroed, as memory of a deleted one is, and one whose uasid is no port.
+static void targets_of_nobody(struct ends* ends, bool in_window) {
+  struct end* a = &ends->a;
+  urma_target_jetty_t none = {0};
+  urma_sge_t from = here(a, 0, 8);
+  urma_jfs_wr_t wr = {.opcode = URMA_OPC_SEND, .tjetty = &none};
+  wr.send.src = (urma_sg_t){&from, 1};
+  urma_jfs_wr_t* bad = NULL;
+  REFUSES(EINVAL, urma_post_jetty_send_wr(a->jetty, &wr, &bad));
+  none.id.uasid = 4792;
+  REFUSES(EINVAL, urma_post_jetty_send_wr(a->jetty, &wr, &bad));
+  if (in_window) return;
+  urma_rjetty_t described = {.jetty_id = a->to->id, .trans_mode = URMA_TM_RM, .type = URMA_JETTY};
+  described.jetty_id.uasid += 1 << 16;
+  urma_token_t token = secret;
+  NULLS(EINVAL, urma_import_jetty(a->ctx, &described, &token));
 }
 
 static void wrong_ranges(struct ends* ends) {
@@ -295,6 +344,8 @@ static void one_device(const char* device) {
   struct ends ends = make_ends(device, URMA_TM_RM);
   foreign_ranges(&ends);
   segments_of_a_third_end(&ends, device);
+  read_only_memory(&ends);
+  targets_of_nobody(&ends, device == devices[0]);
   wrong_ranges(&ends);
   wrong_opcodes(&ends);
   wrong_atomics(&ends);
