@@ -60,6 +60,11 @@ inline urma_status_t refuse(Call call, const Error& error) {
                 error.message.empty() ? no_memory : error.message.c_str());
 }
 
+// A signal came while the call waited.
+inline urma_status_t refuse_interrupted(Call call) {
+  return refuse(URMA_FAIL, call, "a signal interrupted the wait. Fix: call it again");
+}
+
 inline urma_status_t refuse_null(Call call, const char* what) {
   return refuse(URMA_EINVAL, call,
                 "%s is null, deleted, or not made by this library. Fix: give one that a call "

@@ -31,6 +31,11 @@ urma_status_t check_range(const char* call, const char* what, uint64_t value, ui
 }
 
 urma_status_t check_id(const char* call, uint32_t id) {
+  if (id == 1) {
+    return refuse(URMA_EINVAL, call,
+                  "id is 1, which is reserved. Fix: choose 2 to %u, or 0 for any number",
+                  first_automatic - 1);
+  }
   return check_range(call, "id", id, 0, first_automatic - 1);
 }
 
@@ -112,7 +117,7 @@ urma_status_t check_advice(const char* call, const urma_transport_mode_t& here,
                            const urma_transport_mode_t& there) {
   if (here == URMA_TM_RM && there == URMA_TM_RM) return URMA_SUCCESS;
   return refuse(URMA_EINVAL, call,
-                "only connections of URMA_TM_RM are advised. Fix: none is needed");
+                "only connections of URMA_TM_RM are advised. Fix: leave the call out");
 }
 
 urma_status_t check_records(const char* call, int count, uint32_t depth) {

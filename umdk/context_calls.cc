@@ -82,7 +82,8 @@ int urma_str_to_eid(const char* buf, urma_eid_t* eid) {
 urma_status_t urma_init(urma_init_attr_t*) {
   return run(__func__, [] {
     if (initialised.exchange(true)) {
-      return refuse(URMA_EEXIST, "urma_init", "it was called before. Fix: none is needed");
+      return refuse(URMA_EEXIST, "urma_init",
+                    "it was called before. Fix: call it once, or urma_uninit before");
     }
     DeviceList::get().refresh();
     return URMA_SUCCESS;
@@ -246,7 +247,7 @@ urma_status_t urma_get_async_event(urma_context_t* ctx, urma_async_event_t* even
     const bool promised = poll(&readable, 1, 0) > 0;
     while (!context.take(*event)) {
       if (promised || !blocks) return URMA_EAGAIN;
-      if (poll(&readable, 1, -1) < 0) return URMA_FAIL;
+      if (poll(&readable, 1, -1) < 0) return refuse_interrupted("urma_get_async_event");
     }
     event->urma_ctx = &context;
     return URMA_SUCCESS;

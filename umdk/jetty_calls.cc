@@ -111,7 +111,7 @@ urma_status_t unbind(const char* call, urma_jetty_t* given) {
   return alone_with<Jetty>(call, "jetty", given, [&](Jetty& jetty) {
     if (jetty.jetty_cfg.jfs_cfg.trans_mode != URMA_TM_RC || jetty.remote_jetty == nullptr) {
       return refuse(jetty.remote_jetty == nullptr ? URMA_EINVAL : URMA_ENOPERM, call,
-                    "the Jetty is not bound. Fix: none is needed");
+                    "the Jetty is not bound. Fix: leave the call out");
     }
     if (Target* const target = find<Target>(jetty.remote_jetty)) target->bound.fetch_sub(1);
     jetty.remote_jetty = nullptr;

@@ -23,7 +23,10 @@ void Notifier::add(const urma_notify_t& result) {
 
 int Notifier::wait(std::span<urma_notify_t> out, int limit_ms) {
   pollfd readable{ready_.number(), POLLIN, 0};
-  if (::poll(&readable, 1, limit_ms) < 0) return -1;
+  if (::poll(&readable, 1, limit_ms) < 0) {
+    refuse_interrupted("urma_wait_notify");
+    return -1;
+  }
   const std::lock_guard held(mutex_);
   size_t count = 0;
   while (count < out.size() && !results_.empty()) {

@@ -55,7 +55,7 @@ urma_status_t urma_delete_context(urma_context_t* ctx);
 // Only for devices of several ports, of which there are none: EINVAL.
 urma_status_t urma_set_context_opt(urma_context_t* ctx, urma_opt_name_t opt_name,
                                    const void* opt_value, size_t opt_len);
-// Writes the process id. EINVAL.
+// Writes 0: each context has a uasid of its own. EINVAL.
 urma_status_t urma_get_uasid(uint32_t* uasid);
 
 // ---- Completion queues and event channels
@@ -84,7 +84,7 @@ urma_status_t urma_free_jfc(urma_jfc_t* jfc);
 // Writes up to `cr_cnt` completion records and returns their number, or -1. Never blocks.
 int urma_poll_jfc(urma_jfc_t* jfc, int cr_cnt, urma_cr_t* cr);
 // Asks for one event of the JFC's event channel: when it has a record to poll, or immediately if it
-// has one. With `solicited_only`, solicited arrivals and failures alone count. EINVAL.
+// has one. With `solicited_only`, solicited arrivals and failures alone count from then on. EINVAL.
 urma_status_t urma_rearm_jfc(urma_jfc_t* jfc, bool solicited_only);
 // Waits for events of armed JFCs, writes up to `jfc_cnt` of these JFCs to `jfc` and returns their
 // number; 0 after `time_out` ms (-1: never), -1 on an error.
@@ -140,7 +140,7 @@ urma_status_t urma_query_jfr(urma_jfr_t* jfr, urma_jfr_cfg_t* cfg, urma_jfr_attr
 // EINVAL while Jetties use it.
 urma_status_t urma_delete_jfr(urma_jfr_t* jfr);
 urma_status_t urma_delete_jfr_batch(urma_jfr_t** jfr_arr, int jfr_num, urma_jfr_t** bad_jfr);
-// Makes a target of what the owner told: an EID, a uasid that is not 0, and a number. It sends
+// Makes a target of what the owner told: an EID, a uasid, which may be 0, and a number. It sends
 // nothing, so an owner that does not exist shows when a work is posted. errno: EINVAL, ENOMEM.
 urma_target_jetty_t* urma_import_jfr(urma_context_t* ctx, urma_rjfr_t* rjfr,
                                      urma_token_t* token_value);
