@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/registrations.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/accelerator_memory.h"
@@ -94,6 +95,30 @@ void Registrations::for_each_part(const Withdrawal& what, Function&& function) {
   segments_.for_each(what.withdrawn, function);
 }
 
+// Calls function(base, bytes) for the memory of a withdrawn part that the application has in no
+// other segment. What the device allocated goes away in any case, and what it reads by itself is
+// mapped for each segment.
+template <class Function>
+void Registrations::for_each_ending(const Segments::Segment& part, Function&& function) {
+  const std::byte* at = part.base;
+  const std::byte* const end = part.base + part.bytes;
+  const bool may_stay =
+      part.lease == Segments::none && reads_ == nullptr && !AcceleratorMemory::has(part.base);
+  while (at < end) {
+    const std::byte* covered = at;
+    const std::byte* next = end;
+    segments_.for_each_below(may_stay ? UINT32_MAX : 0, [&](const auto& other, TokenId) {
+      if (other.base > at) {
+        next = std::min<const std::byte*>(next, other.base);
+      } else if (other.base + other.bytes > at) {
+        covered = std::max<const std::byte*>(covered, other.base + other.bytes);
+      }
+    });
+    if (covered == at) function(at, static_cast<uint64_t>(next - at));
+    at = covered == at ? next : covered;
+  }
+}
+
 // No check succeeds from here on, and no new frame names the memory.
 void Registrations::begin(Withdrawal& what, Time now) {
   what.begun = true;
@@ -104,8 +129,10 @@ void Registrations::begin(Withdrawal& what, Time now) {
   for_each_part(what, [&](const Segments::Segment& part) {
     revoke(part);
     if (reads_ != nullptr) reads_->revoke({part.base, part.bytes}, part.rights);
-    transactions_.initiator().flush_memory(part.base, part.bytes, now);
-    transactions_.target().flush_memory(part.base, part.bytes);
+    for_each_ending(part, [&](const std::byte* base, uint64_t bytes) {
+      transactions_.initiator().flush_memory(base, bytes, now);
+      transactions_.target().flush_memory(base, bytes);
+    });
   });
   what.fill = fills_.latest();
 }
@@ -113,7 +140,9 @@ void Registrations::begin(Withdrawal& what, Time now) {
 bool Registrations::is_used(const Withdrawal& what, Time now) {
   bool used = !fills_.has_settled(what.fill);
   for_each_part(what, [&](const Segments::Segment& part) {
-    used = used || transactions_.initiator().using_memory(part.base, part.bytes, now);
+    for_each_ending(part, [&](const std::byte* base, uint64_t bytes) {
+      used = used || transactions_.initiator().using_memory(base, bytes, now);
+    });
   });
   return used;
 }

@@ -115,6 +115,8 @@ class Registrations {
   void revoke(const Segments::Segment& segment);
   template <class Function>
   void for_each_part(const Withdrawal& what, Function&& function);
+  template <class Function>
+  void for_each_ending(const Segments::Segment& part, Function&& function);
 
   Segments& segments_;
   drivers::SegmentMemory* const memory_;

@@ -146,9 +146,11 @@ class URMA_API Segment {
 
   // Withdraws the segment. When it returns ok, no peer reads or writes the memory any longer: later
   // requests are refused, data that was being sent from it has left, works of this device that use
-  // it have ended, and receives with buffers in it have completed as `flushed`. Usually takes
-  // microseconds, and at most one operation timeout. Memory from `allocate` stays readable for the
-  // owner until the Segment is destroyed.
+  // it have ended, and receives with buffers in it have completed as `flushed`. Both go on where
+  // another segment has the memory, too, unless it is from `allocate` or of a GPU, or the device
+  // reads segments by itself (`dpdk:`, `verbs:`). Usually takes microseconds, and at most one
+  // operation timeout. Memory from `allocate` stays readable for the owner until the Segment is
+  // destroyed.
   //
   // If a peer is still copying to or from mapped memory after 0.5 ms (because it was stopped, or
   // has no processor), the segment's pages are replaced by private copies with the same content, so

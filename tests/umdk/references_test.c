@@ -180,8 +180,37 @@ static void bind_refused(struct ends* ends) {
   urma_put_rjetty(described);
 }
 
+// Works and receives whose segment exists go on when another one that has their memory, too, ends.
+static void segments_of_the_same_memory(struct ends* ends) {
+  struct end* a = &ends->a;
+  urma_seg_cfg_t cfg = seg_cfg_of(a->memory, URMA_ACCESS_LOCAL_ONLY);
+  urma_target_seg_t* const second = urma_register_seg(a->ctx, &cfg);
+  REQUIRE(second != NULL);
+  urma_cr_t records[2];
+  receive(a, 0, 8, 5);
+  urma_sge_t from = here(a, 16, 8);
+  urma_jfs_wr_t wr = {.opcode = URMA_OPC_SEND, .tjetty = a->to, .user_ctx = 6};
+  wr.flag.bs.complete_enable = 1;
+  wr.send.src = (urma_sg_t){&from, 1};
+  urma_jfs_wr_t* bad = NULL;
+  CHECK(urma_post_jetty_send_wr(a->jetty, &wr, &bad) == URMA_SUCCESS);  // waits for a receive
+  CHECK(urma_unregister_seg(second) == URMA_SUCCESS);
+  CHECK(urma_poll_jfc(a->jfc, 2, records) == 0);
+  receive(&ends->b, 0, 8, 7);
+  REQUIRE(collect(a->jfc, records, 1) == 1);
+  CHECK(records[0].user_ctx == 6 && records[0].status == URMA_CR_SUCCESS);
+  REQUIRE(collect(ends->b.jfc, records, 1) == 1);
+  wr.tjetty = ends->b.to;
+  from = here(&ends->b, 16, 8);
+  CHECK(urma_post_jetty_send_wr(ends->b.jetty, &wr, &bad) == URMA_SUCCESS);
+  REQUIRE(collect(a->jfc, records, 1) == 1);
+  CHECK(records[0].user_ctx == 5 && records[0].status == URMA_CR_SUCCESS);
+  REQUIRE(collect(ends->b.jfc, records, 1) == 1);
+}
+
 static void one_device(const char* device) {
   struct ends ends = make_ends(device, URMA_TM_RM);
+  segments_of_the_same_memory(&ends);
   objects_in_use(&ends);
   foreign_objects(&ends);
   deleted_then_made_again(&ends.a);

@@ -171,6 +171,41 @@ TEST_CASE("receives whose buffers lie in a withdrawn segment end, and no others"
   CHECK(ended[0].status == Status::flushed);
 }
 
+TEST_CASE("works and receives end only where no other segment has their memory") {
+  Owner owner;
+  Registrations registrations(owner.lone.segments, {&owner.memory, nullptr},
+                              owner.lone.transactions, owner.fills, nullptr);
+  const auto add = [&](uint32_t index, uint32_t count) {
+    auto segment = owner.at(index, false);
+    segment.bytes = count * segment_bytes;
+    memseg::SegmentTable::Made made;
+    REQUIRE(registrations.add(segment, TokenPolicy::plain_text, {}, made) == Added::added);
+    return Registrations::Withdrawal{.segment = made.segment, .own = segment};
+  };
+  Registrations::Withdrawal wide = add(0, 4);
+  add(1, 1);
+  Registrations::Withdrawal last = add(3, 2);
+  const auto queues = owner.make_jetty();
+  for (uint32_t i = 0; i < 4; ++i) {
+    post_write(*queues, owner.memory_of(i), i);
+    const Buffer buffer{owner.memory_of(i).data(), 8};
+    REQUIRE(queues->receive({&buffer, 1}, 10 + i) == 1);
+  }
+  const auto ended = [&] {
+    std::vector<uint64_t> tags;
+    for (const Completion& completion : polled(*queues)) {
+      CHECK(completion.status == Status::flushed);
+      tags.push_back(completion.tag);
+    }
+    std::ranges::sort(tags);
+    return tags;
+  };
+  CHECK(registrations.withdraw(wide, owner.now));
+  CHECK(ended() == std::vector<uint64_t>{0, 2, 10, 12});
+  CHECK(registrations.withdraw(last, owner.now));
+  CHECK(ended() == std::vector<uint64_t>{3, 13});
+}
+
 TEST_CASE("a withdrawal waits half a millisecond for a peer that holds the memory, then moves it") {
   Owner owner;
   const auto made = owner.add(0);
