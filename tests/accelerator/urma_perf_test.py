@@ -27,9 +27,10 @@ class Memory(unittest.TestCase):
         for device in ("cxl:", "udp:"):
             for test in ("write_bw", "read_bw", "send_bw", "write_imm_lat", "read_lat", "send_lat"):
                 with self.subTest(device=device, test=test):
+                    depth = ("--depth", "16") if test.endswith("_bw") else ()
                     done = run(
                         "--self", test, "--memory", "cuda:1", "--device", device, "--size",
-                        "8,5000,64K", "--seconds", "0.1", "--rounds", "1", "--json",
+                        "8,5000,64K", "--seconds", "0.1", "--rounds", "1", "--json", *depth,
                     )
                     self.assertEqual(done.returncode, 0, done.stderr)
                     rows = json.loads(done.stdout)["results"]
