@@ -179,7 +179,8 @@ TEST_CASE("if the CNAs that a switch prefers to choose are in use, it chooses ot
 // each port that opens or closes.
 TEST_CASE("after any messages each attached device has an address and a CNA of its own") {
   Prng prng(1);
-  Hosts hosts({.ports = 8, .last_cna = GENERATE(most_cna, 6u), .lease = 5s, .key = {1, 2}});
+  Hosts hosts(
+      {.ports = 8, .last_cna = GENERATE(as<uint32_t>{}, most_cna, 6), .lease = 5s, .key = {1, 2}});
   std::vector<bool> open(hosts.ports());
   const auto note = [&](const Hosts::Outcome& outcome) {
     if (outcome.closed != Hosts::none) open[outcome.closed] = false;

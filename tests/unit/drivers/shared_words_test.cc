@@ -22,8 +22,8 @@ struct Range {
 };
 
 TEST_CASE("the parts of a window of any size follow one another and end inside of it") {
-  const uint64_t bytes = GENERATE(least_window_bytes, least_with_segments, (9ull << 20) + 4095,
-                                  1ull << 30, 1ull << 40, (1ull << 46) - 1);
+  const uint64_t bytes = GENERATE(as<uint64_t>{}, least_window_bytes, least_with_segments,
+                                  (9 << 20) + 4095, 1ull << 30, 1ull << 40, (1ull << 46) - 1);
   CAPTURE(bytes);
   // Only addresses are computed; nothing is read there.
   auto* const base = reinterpret_cast<std::byte*>(uint64_t{1} << 46);
